@@ -54,6 +54,7 @@ static status_code run_mode(const options *o, status *st) {
     case OPTIONS_DEVICES: return run_list_devices(o, st);
     case OPTIONS_CANDIDATES: return run_list_candidates(o, st);
     case OPTIONS_CACHE: return run_cache_info(o, st);
+    case OPTIONS_REPLAY: return run_replay_folder(o, &stop, st);
     case OPTIONS_DOCTOR: return run_doctor(o, st);
     case OPTIONS_WORKER: return run_worker(o, st);
     }

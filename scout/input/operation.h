@@ -29,13 +29,41 @@ typedef struct operation_memory {
     bool least;     /* the size of something is not known, and counts as nothing */
 } operation_memory;
 
+typedef struct operation_tensor { /* of the dataflow */
+    int64_t bytes;                /* -1: not known */
+    int source;                   /* the tensor that it lies in; -1: it has memory of its own */
+    int64_t offset;               /* of its first element there, in bytes */
+    bool scattered;               /* it lies there by strides that are not those of dense rows */
+    int producer;                 /* the occurrence that makes it; -1: none does, as of what lies in another one */
+    int from, to;                 /* occurrences between which it is needed, views of it included */
+    bool constant;                /* a weight, or computed when the model is loaded */
+    dtype type;
+} operation_tensor;
+
+typedef struct operation_occurrence {
+    int operation;         /* in the list */
+    int place;             /* which one of the operation's occurrences it is */
+    int64_t times;         /* that it runs: more than once in the body of a loop */
+    int read, made, after; /* where its tensors begin among the edges, and where the next one's do */
+} operation_occurrence;
+
+/* What a run does, one occurrence after another (docs/formats.md). */
+typedef struct operation_flow {
+    operation_tensor *tensors;
+    operation_occurrence *occurrences;
+    int *edges; /* tensors that occurrences read and make */
+    int tensor_count, occurrence_count, edge_count;
+    int cuts; /* occurrences whose dataflow is not all known */
+} operation_flow;
+
 typedef struct operation_list {
     operation *items;
     int count;
     const char *model; /* name of the model; "" where there is none */
     operation_memory memory;
-    json_t *root; /* owned: operation_list_free */
-    char *graph;  /* owned likewise, while it is read */
+    operation_flow *flow; /* NULL: the file tells none */
+    json_t *root;         /* owned: operation_list_free */
+    char *graph;          /* owned likewise, while it is read */
 } operation_list;
 
 /* `precision` (NULL: none) fills in dtypes that the file does not say. Everything else lies in the arena. Fails through
@@ -70,6 +98,9 @@ void operation_list_free(operation_list *list);
  * caller's. operation_from_json fails through the arena's guard. */
 json_t *operation_to_json(const operation *o, json_builder *b);
 void operation_from_json(const json_t *o, arena *a, operation *out);
+/* The same of the dataflow of so many operations. */
+json_t *operation_flow_to_json(const operation_flow *f, json_builder *b);
+operation_flow *operation_flow_from_json(const json_t *o, int operations, arena *a);
 
 /* What it computes with, as people and ceilings call it: fp32, tf32, fp16, bf16, fp8, int8, int4 (fp16 x int4). */
 const char *operation_precision(const operation *o);

@@ -19,10 +19,12 @@ enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
 typedef struct graph_tensor {
     int64_t elements; /* -1: its dims are not known */
+    int64_t offset;   /* of a view, in elements */
     int producer, from, to, readers, source;
     int last, reads; /* found: its last reader, views of it included, and how many read it itself */
     uint8_t kind, type;
     bool made, kept; /* found: by its producer; a view of it is an output */
+    bool scattered;  /* found: its strides are not those of dense rows */
 } graph_tensor;
 
 typedef struct graph_reader {
@@ -32,8 +34,10 @@ typedef struct graph_reader {
     const char *part; /* "tensor", "occurrence" */
     int row;          /* that is being read */
     graph_tensor *tensors;
-    size_t tensor_count, tensor_cap, edges;
-    int occurrence_count;
+    size_t tensor_count, tensor_cap, edge_count, edge_cap, occurrence_cap;
+    int occurrence_count, cuts;
+    int *edges;
+    operation_occurrence *occurrences;
     int64_t *begins;    /* by operation: where its places begin among all places; one more at the end */
     uint8_t *taken;     /* by place: an occurrence stands for it */
     int64_t memory[4];  /* as stated: weights, activations, at, unsized */
@@ -118,13 +122,13 @@ static int64_t count_elements(int rank, const int64_t *dims) {
 }
 
 /* Offset and strides: the first and the last element that they reach lie in the source. */
-static void read_strides(graph_reader *g, const graph_tensor *source, int rank, const int64_t *dims, int64_t first) {
-    int64_t last = first;
+static void read_strides(graph_reader *g, const graph_tensor *source, graph_tensor *t, int rank, const int64_t *dims) {
+    int64_t strides[OPERATION_MAX_RANK], first = t->offset, last = first;
     want(g, JSON_SCAN_ARRAY, "its strides are not a list");
     if (rank < 0 || source->elements < 0)
         REFUSE(g, "it is a view by strides, but its dims or its source's are not known");
     for (int k = 0; k < rank; k++) {
-        const int64_t stride = number(g, next(g), -INT64_MAX, INT64_MAX, "stride");
+        const int64_t stride = strides[k] = number(g, next(g), -INT64_MAX, INT64_MAX, "stride");
         const int64_t reach = dims[k] > 0 ? checked_mul(dims[k] - 1, stride) : 0;
         first = checked_add(first, reach < 0 ? reach : 0);
         last = checked_add(last, reach > 0 ? reach : 0);
@@ -133,6 +137,11 @@ static void read_strides(graph_reader *g, const graph_tensor *source, int rank, 
     if (first < 0 || last >= source->elements)
         REFUSE(g, "as a view it reaches from element %" PRId64 " to %" PRId64 ", outside of its source's %" PRId64,
                first, last, source->elements);
+    int64_t dense = 1;
+    for (int k = rank - 1; k >= 0; k--) {
+        t->scattered = t->scattered || (dims[k] > 1 && strides[k] != dense);
+        dense = checked_mul(dense, dims[k]);
+    }
 }
 
 static bool is_alias(const graph_tensor *t) { return t->source >= 0 && t->producer < 0; }
@@ -145,7 +154,8 @@ static void read_view(graph_reader *g, json_scan_token token, graph_tensor *t, i
     if (source->type != t->type) REFUSE(g, "its dtype is not that of its source %d", t->source);
     token = next(g);
     if (token != JSON_SCAN_ARRAY_END) {
-        read_strides(g, source, rank, dims, number(g, token, 0, INT64_MAX, "offset"));
+        t->offset = number(g, token, 0, INT64_MAX, "offset");
+        read_strides(g, source, t, rank, dims);
         token = next(g);
     } else if (t->producer >= 0) {
         REFUSE(g, "it is made by occurrence %d, and is a view without strides", t->producer);
@@ -239,7 +249,10 @@ static void read_edges(graph_reader *g, const operation *o, bool made) {
     want(g, JSON_SCAN_ARRAY, made ? "what it makes is not a list" : "what it reads is not a list");
     while ((token = next(g)) != JSON_SCAN_ARRAY_END) {
         const int index = (int)number(g, token, 0, (int64_t)g->tensor_count - 1, "tensor");
-        if (++g->edges > MOST_EDGES) operation_fail(g->r, "graph: it has more than %d reads and writes", MOST_EDGES);
+        if (g->edge_count == MOST_EDGES)
+            operation_fail(g->r, "graph: it has more than %d reads and writes", MOST_EDGES);
+        arena_grow(g->r->arena, (void **)&g->edges, &g->edge_cap, g->edge_count, sizeof *g->edges);
+        g->edges[g->edge_count++] = index;
         if (made)
             make_edge(g, index, o);
         else
@@ -254,18 +267,23 @@ static void read_occurrence(graph_reader *g) {
     const operation *o = &g->list->items[op];
     const int64_t places = g->begins[op + 1] - g->begins[op];
     if (places == 0) REFUSE(g, "%s never runs: its count is 0", o->id);
-    take_place(g, op, next_number(g, 0, (int)places - 1, "place"));
+    const int place = next_number(g, 0, (int)places - 1, "place");
+    take_place(g, op, place);
     const int nodes = (int)json_array_size(json_object_get(o->source, "nodes"));
     const int first = next_number(g, 0, nodes - 1, "first node");
     (void)next_number(g, 1, nodes - first, "number of nodes");
+    operation_occurrence at = {.operation = op, .place = place, .times = o->count / places, .read = (int)g->edge_count};
     read_edges(g, o, false);
+    at.made = (int)g->edge_count;
     read_edges(g, o, true);
+    at.after = (int)g->edge_count;
     want(g, JSON_SCAN_ARRAY_END, "there is more behind it than an occurrence has");
     if (g->memory[2] == g->row) {
         g->at_op = op;
         g->at_node = first;
     }
-    g->occurrence_count++;
+    arena_grow(g->r->arena, (void **)&g->occurrences, &g->occurrence_cap, (size_t)g->occurrence_count, sizeof at);
+    g->occurrences[g->occurrence_count++] = at;
 }
 
 /* ---- all of it ---- */
@@ -280,6 +298,17 @@ static void read_rows(graph_reader *g, const char *part, int most, void (*read)(
         if (token != JSON_SCAN_ARRAY) REFUSE(g, "it is not a list");
         read(g);
     }
+}
+
+/* How many there are is all that is needed of them. */
+static void read_cuts(graph_reader *g) {
+    json_scan_token token;
+    g->part = "cut";
+    g->row = 0;
+    want(g, JSON_SCAN_ARRAY, "it is not in a list");
+    for (; (token = next(g)) != JSON_SCAN_ARRAY_END; g->row++)
+        (void)number(g, token, 0, MOST_OCCURRENCES, "occurrence");
+    g->cuts = g->row;
 }
 
 static void read_memory(graph_reader *g) {
@@ -315,6 +344,8 @@ static void read_members(graph_reader *g) {
         } else if (is_text(g, "memory") && !g->has_memory) {
             read_memory(g);
             g->has_memory = true;
+        } else if (is_text(g, "cuts")) {
+            read_cuts(g);
         } else if (!json_scan_skip(&g->scan, next(g))) {
             operation_fail(g->r, "graph: %s", g->scan.why);
         }
@@ -374,6 +405,32 @@ static void check_memory(graph_reader *g) {
             operation_fail(g->r, "graph: memory: %s %" PRId64 ", not %" PRId64, names[k], found[k], g->memory[k]);
 }
 
+/* For those who plan and replay a run. */
+static operation_flow *make_flow(const graph_reader *g) {
+    operation_flow *f = arena_array(g->r->arena, operation_flow, 1);
+    f->tensors = arena_array(g->r->arena, operation_tensor, (int64_t)g->tensor_count);
+    for (size_t k = 0; k < g->tensor_count; k++) {
+        const graph_tensor *t = &g->tensors[k];
+        const bool sized = t->elements >= 0 && dtype_get((dtype)t->type)->bits > 0;
+        f->tensors[k] = (operation_tensor){.bytes = sized ? dtype_bytes((dtype)t->type, t->elements) : -1,
+                                           .source = is_alias(t) ? t->source : -1,
+                                           .offset = is_alias(t) ? dtype_bytes((dtype)t->type, t->offset) : 0,
+                                           .scattered = is_alias(t) && t->scattered,
+                                           .producer = t->producer,
+                                           .from = t->from,
+                                           .to = t->to,
+                                           .constant = t->kind == KIND_WEIGHT || t->kind == KIND_CONSTANT,
+                                           .type = (dtype)t->type};
+    }
+    f->occurrences = g->occurrences;
+    f->edges = g->edges;
+    f->tensor_count = (int)g->tensor_count;
+    f->occurrence_count = g->occurrence_count;
+    f->edge_count = (int)g->edge_count;
+    f->cuts = g->cuts;
+    return f;
+}
+
 void operation_read_graph(operation_reader *r, char *text, size_t n, operation_list *list) {
     graph_reader g = {.r = r, .list = list, .part = "member", .at_op = -1};
     json_scan_begin(&g.scan, text, n, DEPTH);
@@ -387,6 +444,7 @@ void operation_read_graph(operation_reader *r, char *text, size_t n, operation_l
     }
     check_memory(&g);
     if (g.at_op < 0) return; /* it runs nothing */
+    list->flow = make_flow(&g);
     const json_t *nodes = json_object_get(list->items[g.at_op].source, "nodes");
     const char *at = json_string_value(json_array_get(nodes, (size_t)g.at_node));
     if (!at) operation_fail(r, "graph: a node of %s is not a text", list->items[g.at_op].id);

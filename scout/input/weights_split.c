@@ -17,6 +17,7 @@ typedef struct group {
     const weights_place *first;
     sparsity_facts facts;
     int64_t count;
+    int item; /* in the new list */
 } group;
 
 /* --- one weight --- */
@@ -72,8 +73,9 @@ static bool alike(const sparsity_facts *a, const sparsity_facts *b) {
     return strcmp(a->pattern, b->pattern) == 0 && a->block == b->block && fabs(a->zeros - b->zeros) < 0.005;
 }
 
-/* The weights of an entry by what they are good for; groups[0] are the dense ones and what cannot be reached. */
-static int group_weights(const operation *o, const char *model, double threshold, arena *a, group *groups) {
+/* The weights of an entry by what they are good for; groups[0] are the dense ones and what cannot be reached. of: the
+ * group of each. */
+static int group_weights(const operation *o, const char *model, double threshold, arena *a, group *groups, int *of) {
     const json_t *list = json_object_get(o->source, "weights");
     const dtype type = o->rec.weight_type != DTYPE_NONE ? o->rec.weight_type : o->rec.type;
     int count = 1;
@@ -96,6 +98,7 @@ static int group_weights(const operation *o, const char *model, double threshold
             if (g == count) groups[count++] = (group){.first = at, .facts = facts};
         }
         groups[g].count++;
+        of[k] = g;
     }
     return count;
 }
@@ -107,8 +110,7 @@ static const char *id_of(const operation *o, const group *g, int number_of, aren
     return arena_printf(a, "%s_zeros%.0f_%d", base, floor(100 * g->facts.zeros), number_of);
 }
 
-static void add_groups(const operation *o, const group *groups, int count, int64_t factor, operation_list *to,
-                       arena *a) {
+static void add_groups(const operation *o, group *groups, int count, int64_t factor, operation_list *to, arena *a) {
     for (int g = 0; g < count; g++) {
         operation *one = &to->items[to->count];
         if (groups[g].count == 0) continue;
@@ -116,7 +118,7 @@ static void add_groups(const operation *o, const group *groups, int count, int64
         one->count = factor * groups[g].count;
         one->weight = groups[g].first;
         one->zeros_hash = groups[g].facts.hash;
-        to->count++;
+        groups[g].item = to->count++;
         if (g == 0) continue;
         one->id = one->name = id_of(o, &groups[g], g, a);
         one->sparsity = groups[g].facts.zeros;
@@ -130,24 +132,44 @@ static bool can_split(const operation *o) {
            o->count % (int64_t)n == 0;
 }
 
+typedef struct moved { /* where an entry went */
+    int item;          /* that it became as a whole; -1: it was split */
+    int *items;        /* by occurrence */
+    size_t count;
+} moved;
+
+static void follow(operation_flow *f, const moved *to) {
+    for (int k = 0; f && k < f->occurrence_count; k++) {
+        operation_occurrence *at = &f->occurrences[k];
+        const moved *m = &to[at->operation];
+        at->operation = m->item >= 0 ? m->item : m->items[(size_t)at->place % m->count];
+    }
+}
+
 void weights_split(operation_list *list, const char *model, double threshold, arena *a) {
     size_t most = (size_t)list->count;
     for (int k = 0; k < list->count; k++) most += json_array_size(json_object_get(list->items[k].source, "weights"));
     operation_list to = *list;
+    moved *ways = arena_array(a, moved, list->count);
     to.items = arena_array(a, operation, most + 1);
     to.count = 0;
     for (int k = 0; model && k < list->count; k++) {
         const operation *o = &list->items[k];
         const size_t n = json_array_size(json_object_get(o->source, "weights"));
         if (!can_split(o)) {
+            ways[k].item = to.count;
             to.items[to.count++] = *o;
             continue;
         }
         group *groups = arena_array(a, group, n + 1);
-        const int count = group_weights(o, model, threshold, a, groups);
+        ways[k] = (moved){-1, arena_array(a, int, n), n};
+        const int count = group_weights(o, model, threshold, a, groups, ways[k].items);
         add_groups(o, groups, count, o->count / (int64_t)n, &to, a);
+        for (size_t at = 0; at < n; at++) ways[k].items[at] = groups[ways[k].items[at]].item;
     }
-    if (model) *list = to;
+    if (!model) return;
+    follow(to.flow, ways);
+    *list = to;
 }
 
 bool weights_wanted(const operation_list *list) {

@@ -111,9 +111,9 @@ static uint64_t seed_of(const bench_set *s, uint32_t tensor, uint32_t copy) {
     return mix(mix(mix(s->seed) + s->round) + ((uint64_t)tensor << 32) + copy);
 }
 
-/* What a tensor must hold to mean something: scales are positive, places lie inside of what they point into, a weight
- * with an activation behind it is small. */
-static uint32_t fill_of(const scout_tensor *t) {
+uint32_t bench_fill(const scout_tensor *t, uint64_t *seed) {
+    const int64_t told = t->below < 0 ? -t->below : t->below;
+    if (told) *seed = SCOUT_FILL_SEED(told, *seed);
     if (t->below < 0) return SCOUT_FILL_SMALL;
     if (t->below > 0) return strcmp(t->name, "lengths") == 0 ? SCOUT_FILL_NEAR : SCOUT_FILL_BELOW;
     const bool positive = strcmp(t->name, "scales") == 0 || strcmp(t->name, "variance") == 0;
@@ -125,8 +125,8 @@ static scout_answer fill_from(bench_set *s, uint32_t k, uint32_t first, uint32_t
     const scout_tensor *t = &s->op->tensors[k];
     const bench_slab *slab = &s->tensors[k].copies;
     const bool given = s->given.bytes && s->given.tensor == k;
-    const int64_t told = t->below < 0 ? -t->below : t->below;
-    const uint64_t seed = told ? SCOUT_FILL_SEED(told, seed_of(s, k, first)) : seed_of(s, k, first);
+    uint64_t seed = seed_of(s, k, first);
+    const uint32_t how = bench_fill(t, &seed);
     scout_answer answer = SCOUT_OK;
     for (uint32_t c = first; given && c < first + count && answer == SCOUT_OK; c++) {
         const bench_buffer at = bench_slab_at(slab, c);
@@ -134,8 +134,7 @@ static scout_answer fill_from(bench_set *s, uint32_t k, uint32_t first, uint32_t
     }
     if (given || count == 0) return answer;
     const bench_buffer at = bench_slab_at(slab, first);
-    return s->api->fill(s->device, bench_data(&at), slab->stride * (count - 1) + t->bytes, t->type, fill_of(t), seed,
-                        why);
+    return s->api->fill(s->device, bench_data(&at), slab->stride * (count - 1) + t->bytes, t->type, how, seed, why);
 }
 
 static scout_answer arm_slab(bench_set *s, const bench_slab *slab, scout_why *why) {

@@ -67,5 +67,9 @@ typedef struct bench_verdict {
 } bench_verdict;
 bench_verdict bench_plan_verify(bench_plan *p);
 
+/* How a tensor is filled so that it means something: scales are positive, places lie inside of what they point into, a
+ * weight with an activation behind it is small. What that needs goes into the seed. */
+uint32_t bench_fill(const scout_tensor *t, uint64_t *seed);
+
 /* The row that an answer stands for; an unknown code becomes the answer's own. */
 row_status bench_status_of(scout_answer answer, scout_why *why);

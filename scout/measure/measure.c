@@ -46,47 +46,9 @@ static void beat(void *context, double seconds) {
     measure_tell(m, m, NULL, NULL, "time", 30);
 }
 
-/* ---- the device's clock for the timing engine ---- */
-
-static double clock_now(void *context) {
-    const measurement *m = context;
-    return m->api->now(m->device);
-}
-
-static void clock_pause(void *context, double seconds) {
-    const measurement *m = context;
-    if (m->api->pause) m->api->pause(m->device, seconds);
-}
-
-static void clock_telemetry(void *context, scout_telemetry *out) {
-    const measurement *m = context;
-    *out = (scout_telemetry){.size = sizeof *out,
-                             .clock_mhz = NAN,
-                             .memory_clock_mhz = NAN,
-                             .power_w = NAN,
-                             .temperature_c = NAN,
-                             .most_clock_mhz = NAN};
-    if (m->api->telemetry) m->api->telemetry(m->device, out);
-    out->throttle_text[sizeof out->throttle_text - 1] = 0;
-    for (char *c = out->throttle_text; *c; c++) /* a plugin's may be no text */
-        if (*c < 0x20 || *c > 0x7e) *c = '?';
-}
-
-static double clock_stolen(void *context) {
-    const measurement *m = context;
-    return m->api->stolen(m->device);
-}
-
-static scout_answer clock_play(void *context, scout_sequence *const *sequences, uint32_t count, double expected_s,
-                               double *seconds, scout_why *why) {
+static void playing(void *context, double seconds) {
     measurement *m = context;
-    measure_tell(m, sequences, NULL, NULL, "time", fmin(30 + 20 * expected_s, 3600));
-    return m->api->play(m->device, sequences, count, seconds, why);
-}
-
-static uint32_t clock_clocks(void *context, double *hz, uint32_t most) {
-    const measurement *m = context;
-    return m->api->clocks(m->device, hz, most);
+    measure_tell(m, &m->clock, NULL, NULL, "time", seconds);
 }
 
 double measure_elapsed(const measurement *m) { return m->api->now(m->device) - m->started_s; }
@@ -227,15 +189,8 @@ measurement *measure_open(const scout_device_api *api, scout_device *device, con
     m->watcher = watcher;
     m->baseline = -1;
     m->ceiling.seconds = NAN;
-    m->clock = (timing_clock){.context = m,
-                              .resolution_s = api->resolution_s,
-                              .now = clock_now,
-                              .pause = clock_pause,
-                              .telemetry = clock_telemetry,
-                              .beat = beat,
-                              .stolen = SCOUT_HAS(api, stolen) && api->stolen ? clock_stolen : NULL,
-                              .play = SCOUT_HAS(api, play) && api->play ? clock_play : NULL,
-                              .clocks = SCOUT_HAS(api, clocks) && api->clocks ? clock_clocks : NULL};
+    m->on = (device_lanes){.api = api, .device = device, .context = m, .beat = beat, .play = playing};
+    m->clock = device_lanes_clock(&m->on);
     guard_init(&m->guard);
     arena_init(&m->arena, &m->guard, arena_bytes);
     return m;
@@ -288,7 +243,7 @@ bool measure_ahead(measurement *m, const measure_pass *pass) {
 }
 
 void measure_take(measurement *m, scout_device *device, const measure_watcher *watcher) {
-    m->device = device;
+    m->device = m->on.device = device;
     m->watcher = watcher;
     m->at_it = NULL;
     m->promised_s = 0;

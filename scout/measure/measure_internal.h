@@ -4,9 +4,9 @@
 
 #include "scout/input/weights.h"
 #include "scout/measure/bench_internal.h"
+#include "scout/measure/device_lanes.h"
 #include "scout/measure/measure.h"
 #include "scout/terms/variants.h"
-#include "scout/timing/lanes.h"
 
 enum { MEASURE_ROWS = 600 };
 
@@ -100,7 +100,8 @@ struct measurement {
     int row_count, left_out; /* left_out: variants beyond the room for rows */
     int baseline;            /* its row; -1: none is OK */
     ceilings_time ceiling;   /* seconds not-a-number: not known */
-    timing_clock clock;
+    device_lanes on;
+    timing_clock clock;        /* of it */
     scout_telemetry telemetry; /* at the end of the timing */
     double started_s;
     double spent_s[MEASURE_PHASES], spent_until_s; /* until: all of them together */

@@ -18,61 +18,6 @@ static json_t *reason_json(const scout_why *why, json_builder *b) {
     return to;
 }
 
-static json_t *samples_json(const lanes_lane *l, json_builder *b) {
-    json_t *list = json_new_array(b);
-    for (uint32_t k = 0; k < l->sample_count; k++) {
-        const lanes_sample *s = &l->samples[k];
-        json_t *one = json_new_object(b);
-        json_put_real(b, one, "time_us", 1e6 * s->seconds);
-        json_put_int(b, one, "launches", (int64_t)s->launches);
-        if (s->hz > 0) json_put_real(b, one, "clock_mhz", 1e-6 * s->hz);
-        json_put_bool(b, one, "counts", s->counts);
-        json_push(b, list, one);
-    }
-    return list;
-}
-
-/* What this pass says of a row. `blocks` are those that count. */
-static json_t *pass_json(const measurement *m, const measure_row *row, json_builder *b) {
-    const lanes_lane *l = &row->lane;
-    json_t *to = json_new_object(b);
-    json_put_int(b, to, "pass", m->pass.number);
-    json_put_known(b, to, "time_us", 1e6 * l->time_s);
-    if (isfinite(l->error)) json_put_real(b, to, "error", l->error);
-    if (l->mean_s > 0) {
-        json_put_real(b, to, "mean_us", 1e6 * l->mean_s);
-        json_put_real(b, to, "min_us", 1e6 * l->min_s);
-        json_put_real(b, to, "p05_us", 1e6 * l->p05_s);
-        json_put_real(b, to, "p25_us", 1e6 * l->p25_s);
-        json_put_real(b, to, "p50_us", 1e6 * l->p50_s);
-        json_put_real(b, to, "p75_us", 1e6 * l->p75_s);
-        json_put_real(b, to, "p95_us", 1e6 * l->p95_s);
-    }
-    json_put_int(b, to, "blocks", l->blocks);
-    if (l->outliers > 0) json_put_int(b, to, "outliers", l->outliers);
-    if (l->dropped > 0) json_put_int(b, to, "dropped", l->dropped);
-    json_put_int(b, to, "launches", (int64_t)l->total);
-    if (l->raced_out) json_put_bool(b, to, "race", true);
-    if (l->disturbed) json_put_bool(b, to, "disturbed", true);
-    json_put_known(b, to, "clock_mhz", l->clock_hz > 0 ? 1e-6 * l->clock_hz : m->telemetry.clock_mhz);
-    if (l->clock_hz > 0) {
-        json_put_real(b, to, "clock_xx", l->clock_xx);
-        json_put_real(b, to, "clock_xy", l->clock_xy);
-        json_put_real(b, to, "clock_yy", l->clock_yy);
-        json_put_real(b, to, "clock_blocks", l->clock_n);
-    }
-    if (l->held_hz > 0) {
-        json_put_real(b, to, "held_mhz", 1e-6 * l->held_hz);
-        json_put_real(b, to, "held_error", l->held_error);
-    }
-    json_put_known(b, to, "memory_clock_mhz", m->telemetry.memory_clock_mhz);
-    json_put_known(b, to, "power_w", m->telemetry.power_w);
-    json_put_known(b, to, "temperature_c", m->telemetry.temperature_c);
-    if (m->telemetry.throttle_text[0]) json_put_text(b, to, "throttle", m->telemetry.throttle_text);
-    if (l->sample_count > 0) json_put(b, to, "samples", samples_json(l, b));
-    return to;
-}
-
 static void put_config(const measure_row *row, json_builder *b, json_t *to) {
     json_t *config = row->config ? json_loads(row->config, JSON_REJECT_DUPLICATES, NULL) : NULL;
     if (json_is_object(config))
@@ -100,7 +45,7 @@ json_t *measure_json_row(const measurement *m, const measure_row *row, json_buil
     json_put_text(b, to, "approach", approach_of(row));
     if (row->candidate->flags & SCOUT_OWN) json_put_bool(b, to, "own", true);
     if (row->timed && row->status == ROW_OK) {
-        json_put(b, to, "pass", pass_json(m, row, b));
+        json_put(b, to, "pass", device_lanes_json(&row->lane, m->pass.number, &m->telemetry, b));
         if (leaves_zeros_out(m, row)) json_put_real(b, to, "zeros", m->weights.facts.zeros);
         put_config(row, b, to);
     }

@@ -1,7 +1,8 @@
-/* What the files of parts share: parts.c lays the parts out and is the candidate, parts_plan.c makes and runs a plan,
- * parts_choice.c finds the candidate of a part. */
+/* What the files of parts share: parts.c lays the parts out and is the candidate, parts_plan.c makes and runs a
+ * plan. */
 #pragma once
 
+#include "scout/measure/choice.h"
 #include "scout/measure/measure_internal.h"
 #include "scout/measure/parts.h"
 
@@ -39,19 +40,6 @@ extern _Thread_local parts_layout *parts_current; /* that is in use */
 
 /* -1: there is no such constant. */
 int parts_constant(const char *name);
-
-/* A candidate prepared for a part. */
-typedef struct parts_choice {
-    const scout_candidate *candidate;
-    char variant[VARIANTS_TEXT];
-    scout_plan *plan; /* owned */
-    scout_plan_needs needs;
-} parts_choice;
-
-/* By the name and variant that are wished for. */
-scout_answer parts_choose_named(const parts_step *s, scout_device *device, parts_choice *out, scout_why *why);
-/* The library's own default: the first baseline candidate that can. */
-scout_answer parts_choose_default(const parts_step *s, scout_device *device, parts_choice *out, scout_why *why);
 
 scout_answer parts_plan_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                 scout_plan_needs *needs, scout_why *why);

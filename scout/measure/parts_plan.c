@@ -13,7 +13,7 @@ enum { PACK_ALIGNMENT = 512 };
 struct scout_plan {
     const parts_layout *layout;
     scout_device *device;
-    parts_choice choices[FUSION_PARTS];
+    choice choices[FUSION_PARTS];
     void *between[FUSION_PARTS];                      /* owned, as all that follows */
     void *constants[FUSION_PARTS][SCOUT_MAX_TENSORS]; /* of each part's tensors */
     uint64_t pack_offsets[FUSION_PARTS];
@@ -74,7 +74,7 @@ scout_answer parts_settle(const parts_layout *l, scout_plan *p, scout_device *de
 
 static void drop_choices(scout_plan *p) {
     for (int k = 0; k < p->layout->count; k++) {
-        const parts_choice *c = &p->choices[k];
+        const choice *c = &p->choices[k];
         if (c->plan) scout_destroy(c->candidate, c->plan);
         p->choices[k].plan = NULL;
     }
@@ -114,9 +114,14 @@ static scout_answer choose(scout_plan *p, bool wished, scout_plan_needs *needs, 
     for (int k = 0; k < l->count; k++) {
         const parts_step *s = &l->steps[k];
         scout_answer answer = SCOUT_NO;
-        if (wished && s->candidate) answer = parts_choose_named(s, p->device, &p->choices[k], why);
-        if (answer != SCOUT_OK && answer != SCOUT_LOST)
-            answer = parts_choose_default(s, p->device, &p->choices[k], why);
+        const choice_wish w = {.api = l->api,
+                               .op = &s->op,
+                               .id = s->id,
+                               .candidate = s->candidate,
+                               .variant = s->variant,
+                               .exhaustive = l->exhaustive};
+        if (wished && s->candidate) answer = choice_named(&w, p->device, &p->choices[k], why);
+        if (answer != SCOUT_OK && answer != SCOUT_LOST) answer = choice_default(&w, p->device, &p->choices[k], why);
         if (answer != SCOUT_OK) return answer;
     }
     return share_pack(p, needs, why);
@@ -169,7 +174,7 @@ scout_answer parts_plan_pack(scout_plan *p, void *const *tensors, void *packed, 
     void *own[SCOUT_MAX_TENSORS];
     scout_answer answer = SCOUT_OK;
     for (int k = 0; k < p->layout->count && answer == SCOUT_OK; k++) {
-        const parts_choice *c = &p->choices[k];
+        const choice *c = &p->choices[k];
         void *to = (char *)packed + p->pack_offsets[k];
         if (c->needs.packs == 0) continue;
         find_tensors(p, k, tensors, own);
@@ -184,7 +189,7 @@ scout_answer parts_plan_launch(scout_plan *p, const scout_args *args, scout_why 
     void *own[SCOUT_MAX_TENSORS];
     scout_answer answer = SCOUT_OK;
     for (int k = 0; k < p->layout->count && answer == SCOUT_OK; k++) {
-        const parts_choice *c = &p->choices[k];
+        const choice *c = &p->choices[k];
         find_tensors(p, k, args->tensors, own);
         if (c->needs.packs > 0) own[c->needs.packs - 1] = (char *)args->tensors[p->packed] + p->pack_offsets[k];
         const scout_args its = {.size = sizeof its,

@@ -24,6 +24,7 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
  * where that leaves HOST_LATER. */
 static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
 static const double LOST_MOST = 30; /* is made up for */
+static const double REPLAY_SHARE = 0.1;
 
 budget budget_of(const options *o, double now) {
     return (budget){.whole_s = o->budget_s,
@@ -100,4 +101,15 @@ double budget_later_end(budget *b, double first_s, bool host, double now) {
     if (b->end > 0) return b->end;
     if (b->later_end == 0) b->later_end = b->exhaustive ? INFINITY : now + fmax(fmin(first_s, most), LATER_LEAST);
     return b->later_end + b->lost_s;
+}
+
+/* ---- the model as a whole ---- */
+
+void budget_reserve(budget *b) {
+    b->replay_s = b->end > 0 ? REPLAY_SHARE * b->whole_s : 0;
+    b->end -= b->replay_s;
+}
+
+double budget_replay_end(const budget *b, double now) {
+    return b->end > 0 ? b->end + b->replay_s : now + REPLAY_SHARE * (now - b->started);
 }

@@ -10,6 +10,7 @@ typedef struct budget {
     bool ceilings_alone;          /* the run measures nothing else */
     double fusions_end;           /* where no budget says so; 0: no fusion has begun */
     double later_end;             /* of later passes; 0: none has begun */
+    double replay_s;              /* of a budget: kept for the model as a whole */
     double lost_s;                /* of passes that other work disturbed; they are made up for */
 } budget;
 
@@ -42,3 +43,7 @@ double budget_hold(const budget *b, double share, double pass_s, bool again, dou
 void budget_lose(budget *b, double seconds);
 /* When later passes end, after a first one of so many seconds. */
 double budget_later_end(budget *b, double first_s, bool host, double now);
+
+/* The model is measured as a whole when all else is done, for which a tenth of a budget is kept. */
+void budget_reserve(budget *b);
+double budget_replay_end(const budget *b, double now);

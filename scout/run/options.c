@@ -207,6 +207,16 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(no_fusions),
      .help = "do not measure the fusions of an ops.json"},
+    {.name = "no-replay",
+     .kind = CLI_FLAG,
+     .offset = AT(no_replay),
+     .help = "do not measure the model as a whole when its operations are measured"},
+    {.name = "replay",
+     .argument = "DIR",
+     .kind = CLI_FILE,
+     .offset = AT(replay),
+     .help = "measure the model of DIR, whose operations are measured, as a whole: by the defaults and by what is "
+             "proven; writes DIR/model.json"},
     {.name = "resume",
      .kind = CLI_FLAG,
      .offset = AT(resume),
@@ -317,7 +327,8 @@ static bool ends_with(const char *text, const char *end) {
 static void fill_defaults(options *o) {
     o->regime.load = (regime_load)index_of(regime_load_names, o->load, REGIME_SUSTAINED);
     o->regime.cache =
-        (regime_cache)index_of(regime_cache_names, o->cache, o->mode == OPTIONS_BATCH ? REGIME_MODEL : REGIME_COLD);
+        (regime_cache)index_of(regime_cache_names, o->cache,
+                               o->mode == OPTIONS_BATCH || o->mode == OPTIONS_REPLAY ? REGIME_MODEL : REGIME_COLD);
     o->regime.launch = (regime_launch)index_of(regime_launch_names, o->launch, REGIME_GRAPH);
     if (!o->devices) o->devices = "auto";
     if (o->block) o->sparse_block = strtol(o->block, NULL, 10);

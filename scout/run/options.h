@@ -12,7 +12,8 @@ typedef enum options_mode {
     OPTIONS_CANDIDATES = 16, /* --list-candidates */
     OPTIONS_CACHE = 32,      /* --cache-info */
     OPTIONS_WORKER = 64,     /* --worker */
-    OPTIONS_DOCTOR = 128     /* --doctor */
+    OPTIONS_DOCTOR = 128,    /* --doctor */
+    OPTIONS_REPLAY = 256     /* --replay */
 } options_mode;
 
 /* Texts are borrowed from argv. */
@@ -33,6 +34,7 @@ typedef struct options {
     const char *run_once; /* the row to launch for a profiler: best, baseline, NAME[:VARIANT]; NULL: none */
     const char **axes;    /* owned: NAME=VALUE,… */
     int axes_count;
+    const char *replay;    /* the folder of a measured model; NULL: not asked */
     const char *samples;   /* every block that is timed, as CSV; NULL: not asked */
     bool sweep;            /* several operations of one kind: by --axis, or a range in --shape */
     const char **counters; /* owned: ROW=FILE */
@@ -42,7 +44,7 @@ typedef struct options {
     double early_exit; /* fraction of the ceiling */
     double target_ci;  /* a time is good once it is known to this, relative; 0: as the method says */
     double min_time_s; /* that the blocks of an operation run at least; 0: as long as its figures need */
-    bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, compare, no_fusions, quiet;
+    bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, compare, no_fusions, no_replay, quiet;
     bool strict; /* what is wide ends the run with 1 too */
     bool table;  /* all variants beside each other are printed */
     int worker_in, worker_out;

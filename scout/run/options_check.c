@@ -13,6 +13,7 @@ static const struct {
                   {OPTIONS_CANDIDATES, "--list-candidates"},
                   {OPTIONS_CACHE, "--cache-info"},
                   {OPTIONS_DOCTOR, "--doctor"},
+                  {OPTIONS_REPLAY, "--replay"},
                   {OPTIONS_WORKER, "--worker"}};
 
 static const char *mode_name(options_mode mode) {
@@ -25,10 +26,15 @@ static bool find_mode(options *o, status *st) {
     const struct {
         options_mode mode;
         bool given;
-    } modes[] = {
-        {OPTIONS_BATCH, o->ops_path != NULL}, {OPTIONS_SINGLE, o->op != NULL},          {OPTIONS_CEILINGS, o->ceilings},
-        {OPTIONS_DEVICES, o->list_devices},   {OPTIONS_CANDIDATES, o->list_candidates}, {OPTIONS_CACHE, o->cache_info},
-        {OPTIONS_DOCTOR, o->doctor},          {OPTIONS_WORKER, o->worker != NULL}};
+    } modes[] = {{OPTIONS_BATCH, o->ops_path != NULL},
+                 {OPTIONS_SINGLE, o->op != NULL},
+                 {OPTIONS_CEILINGS, o->ceilings},
+                 {OPTIONS_DEVICES, o->list_devices},
+                 {OPTIONS_CANDIDATES, o->list_candidates},
+                 {OPTIONS_CACHE, o->cache_info},
+                 {OPTIONS_DOCTOR, o->doctor},
+                 {OPTIONS_REPLAY, o->replay != NULL},
+                 {OPTIONS_WORKER, o->worker != NULL}};
     for (size_t k = 0; k < sizeof modes / sizeof modes[0]; k++) {
         if (!modes[k].given) continue;
         if (o->mode)
@@ -43,7 +49,7 @@ static bool find_mode(options *o, status *st) {
 
 static bool check_modes(const options *o, status *st) {
     enum { RUNS = OPTIONS_BATCH | OPTIONS_SINGLE, MEASURES = RUNS | OPTIONS_CEILINGS };
-    enum { LOADS = MEASURES | OPTIONS_DEVICES | OPTIONS_CANDIDATES | OPTIONS_WORKER | OPTIONS_DOCTOR };
+    enum { LOADS = MEASURES | OPTIONS_REPLAY | OPTIONS_DEVICES | OPTIONS_CANDIDATES | OPTIONS_WORKER | OPTIONS_DOCTOR };
     const struct {
         const char *name;
         bool given;
@@ -58,12 +64,12 @@ static bool check_modes(const options *o, status *st) {
         {"sparse-block", o->block != NULL, OPTIONS_SINGLE},
         {"sparsity-sweep", o->sparsity_sweep, OPTIONS_SINGLE},
         {"weight-threshold", o->weight_threshold > 0, RUNS},
-        {"device", o->devices != NULL, MEASURES | OPTIONS_DEVICES | OPTIONS_DOCTOR},
+        {"device", o->devices != NULL, MEASURES | OPTIONS_DEVICES | OPTIONS_DOCTOR | OPTIONS_REPLAY},
         {"regime", o->load != NULL, MEASURES | OPTIONS_DEVICES}, /* whether they are right, before a run is begun */
         {"cache", o->cache != NULL, RUNS},
         {"launch", o->launch != NULL, MEASURES},
-        {"budget", o->budget_s >= 0, MEASURES | OPTIONS_DEVICES},
-        {"target-ci", o->target_ci > 0, RUNS | OPTIONS_DEVICES},
+        {"budget", o->budget_s >= 0, MEASURES | OPTIONS_DEVICES | OPTIONS_REPLAY},
+        {"target-ci", o->target_ci > 0, RUNS | OPTIONS_DEVICES | OPTIONS_REPLAY},
         {"min-time", o->min_time_s >= 0, RUNS | OPTIONS_DEVICES},
         {"quick", o->quick, RUNS | OPTIONS_DEVICES},
         {"exhaustive", o->exhaustive, MEASURES},
@@ -71,9 +77,10 @@ static bool check_modes(const options *o, status *st) {
         {"only", o->only != NULL, OPTIONS_BATCH},
         {"candidate", o->candidate != NULL, RUNS},
         {"no-fusions", o->no_fusions, OPTIONS_BATCH},
+        {"no-replay", o->no_replay, OPTIONS_BATCH},
         {"resume", o->resume, OPTIONS_BATCH},
         {"no-cache", o->no_cache, MEASURES},
-        {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE | OPTIONS_DOCTOR},
+        {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE | OPTIONS_DOCTOR | OPTIONS_REPLAY},
         {"k-sweep", o->k_sweep, OPTIONS_SINGLE | OPTIONS_CEILINGS},
         {"table", o->table, RUNS},
         {"samples", o->samples != NULL, RUNS},

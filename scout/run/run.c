@@ -277,10 +277,39 @@ static void finish(run *r, bool good, status *st) {
     }
 }
 
+/* A whole model whose dataflow is told, in a folder. */
+static bool wants_replay(const options *o, const operation_list *list) {
+    return !o->no_replay && !o->only && !o->compare && list->flow && o->output && !o->output_is_file;
+}
+
+/* All reports are there. What was said of the model as a whole before them is no longer true. */
+static void replay_model(run *r, bool good, status *st) {
+    const options *o = r->options;
+    const run_counts counts = run_count(r);
+    status failed = {0};
+    if (!good || r->interrupted || r->failure.code != STATUS_OK || !o->ops_path || o->only || o->compare) return;
+    if (!wants_replay(o, &r->list)) {
+        run_replay_forget(r);
+        return;
+    }
+    if (counts.missing > 0) {
+        run_warn(r, "the model was not measured as a whole: %d operation%s no figure", counts.missing,
+                 counts.missing == 1 ? " has" : "s have");
+        run_replay_forget(r);
+        return;
+    }
+    const double now = run_now();
+    if (run_replay(r, budget_replay_end(&r->budget, now), false, &failed)) return;
+    if (*r->stop != 0) return; /* a person ended it: everything else is there */
+    run_warn(r, "the model was not measured as a whole: %s", failed.text);
+    run_replay_forget(r);
+    if (st->code == STATUS_OK) st->code = STATUS_INCOMPLETE;
+}
+
 /* A folder that is not there belongs to no other run: it is made once the devices are. */
 static bool is_new(const options *o) { return o->output && access(o->output, F_OK) != 0; }
 
-static void operations_work(run *r, status *st) {
+bool run_set_up(run *r, status *st) {
     const options *o = r->options;
     r->search = (report_search){.exhaustive = o->exhaustive,
                                 .candidate = o->candidate,
@@ -290,8 +319,13 @@ static void operations_work(run *r, status *st) {
                                 .workspace_limit = REGIME_WORKSPACE_BYTES};
     run_utc(r->taken, sizeof r->taken);
     read_operations(r);
-    if (!(is_new(o) ? run_start(r, st) && run_files_prepare(r, st) : run_files_prepare(r, st) && run_start(r, st)))
-        return;
+    return is_new(o) ? run_start(r, st) && run_files_prepare(r, st) : run_files_prepare(r, st) && run_start(r, st);
+}
+
+static void operations_work(run *r, status *st) {
+    const options *o = r->options;
+    if (!run_set_up(r, st)) return;
+    if (wants_replay(o, &r->list)) budget_reserve(&r->budget);
     if (!run_samples_begin(r, st)) return;
     skip_foreign_kinds(r);
     run_files_resume(r);
@@ -300,6 +334,7 @@ static void operations_work(run *r, status *st) {
     if (!run_json_save(r, "running", st)) return;
     const bool good = run_queue_work(r, st);
     finish(r, good, st);
+    replay_model(r, good, st);
 }
 
 status_code run_whole(const options *o, const volatile int *stop, size_t most_memory, run_work *work, status *st) {

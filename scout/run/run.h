@@ -9,6 +9,8 @@
 status_code run_operations(const options *o, const volatile int *stop, status *st);
 /* --run-once and --counters: one operation of a file, whose report is in the folder. */
 status_code run_profile(const options *o, const volatile int *stop, status *st);
+/* --replay: the model of a folder that was measured, as a whole. */
+status_code run_replay_folder(const options *o, const volatile int *stop, status *st);
 status_code run_ceilings(const options *o, const volatile int *stop, status *st);
 status_code run_list_devices(const options *o, status *st);
 status_code run_list_candidates(const options *o, status *st);

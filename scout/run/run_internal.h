@@ -146,6 +146,8 @@ json_t *run_list_ask(const options *o, const char *what, const json_t *body, sta
 
 /* Starts workers and fills `devices`; false: st says why. */
 bool run_start(run *r, status *st);
+/* That, and the operations and the folder: what comes before any measuring. */
+bool run_set_up(run *r, status *st);
 
 /* run_ceilings.c */
 bool run_on_host(const run *r); /* one of its devices is this machine's cores */
@@ -201,6 +203,12 @@ void run_files_resume(run *r);
 bool run_files_report(run *r, const run_item *i, double model_us); /* false: `failure` says why */
 bool run_files_reports(run *r, double model_us); /* all of them, those that differ from what is there */
 void run_files_clean(const run *r);              /* reports of operations that are gone */
+
+/* run_replay.c */
+/* The model as a whole, until end_s; alone: it is all that was asked, so that it is done again. False: st says why.
+ * What it finds goes to model.json, and to the terminal. */
+bool run_replay(run *r, double end_s, bool alone, status *st);
+void run_replay_forget(const run *r); /* model.json is of what was measured before */
 
 /* run_json.c */
 typedef struct run_counts {

@@ -5,6 +5,7 @@
 #include "common/json.h"
 
 #include "scout/device/identity.h"
+#include "scout/measure/device_lanes.h"
 #include "scout/measure/measure.h"
 #include "scout/worker/worker.h"
 
@@ -16,7 +17,7 @@ enum { OPEN_SECONDS = 120 };
 
 /* ---- the device ---- */
 
-static bool open_device(worker *w, worker_end *end) {
+bool worker_jobs_open(worker *w, worker_end *end) {
     if (w->device) return true;
     if (!w->api) {
         end->answer = SCOUT_FAILED;
@@ -50,6 +51,7 @@ static void session_free(worker_session *s) {
 }
 
 void worker_jobs_forget(worker *w) {
+    worker_replay_forget(w);
     while (w->sessions) {
         worker_session *s = w->sessions;
         w->sessions = s->next;
@@ -136,7 +138,7 @@ static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
     enum { MOST_ROWS = 16 };
     measure_choice rows[MOST_ROWS];
     w->watcher = (measure_watcher){.context = w, .step = worker_step};
-    if (!open_device(w, end)) return NULL;
+    if (!worker_jobs_open(w, end)) return NULL;
     double waited_s = 0;
     worker_ahead_hear(w, json_object_get(body, "ahead"));
     worker_session *s = session_of(w, body, &waited_s, end);
@@ -155,7 +157,7 @@ static json_t *job_qualify(worker *w, const json_t *body, worker_end *end) {
     const char *candidate = json_get_text(body, "candidate");
     json_t *result = NULL;
     worker_request *r = worker_request_new(body, &end->st);
-    if (r && open_device(w, end))
+    if (r && worker_jobs_open(w, end))
         result = measure_qualify(w->api, w->device, &r->measure, candidate, &watcher, &end->answer, &end->why);
     worker_request_free(r);
     return result;
@@ -163,34 +165,7 @@ static json_t *job_qualify(worker *w, const json_t *body, worker_end *end) {
 
 /* ---- ceilings ---- */
 
-static double clock_now(void *context) {
-    const worker *w = context;
-    return w->api->now(w->device);
-}
-
-static void clock_pause(void *context, double seconds) {
-    const worker *w = context;
-    w->api->pause(w->device, seconds);
-}
-
-static void clock_telemetry(void *context, scout_telemetry *out) {
-    const worker *w = context;
-    w->api->telemetry(w->device, out);
-}
-
-static double clock_stolen(void *context) {
-    const worker *w = context;
-    return w->api->stolen(w->device);
-}
-
-static uint32_t clock_clocks(void *context, double *hz, uint32_t most) {
-    const worker *w = context;
-    return w->api->clocks(w->device, hz, most);
-}
-
-static void clock_beat(void *context, double seconds) {
-    worker_step(context, NULL, NULL, "measuring ceilings", seconds);
-}
+static void beat(void *context, double seconds) { worker_step(context, NULL, NULL, "measuring ceilings", seconds); }
 
 static void say(void *context, const char *text) {
     json_t *body = json_pack("{s:s}", "text", text);
@@ -257,20 +232,14 @@ static json_t *job_ceilings(worker *w, const json_t *body, worker_end *end) {
     json_t *audit = json_new_object(&b), *result = NULL;
     if (!j) {
         status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
-    } else if (read_ceilings_job(w, body, j, &end->st) && open_device(w, end)) {
-        const timing_clock clock = {.context = w,
-                                    .resolution_s = w->api->resolution_s,
-                                    .now = clock_now,
-                                    .pause = clock_pause,
-                                    .telemetry = clock_telemetry,
-                                    .beat = clock_beat,
-                                    .stolen = SCOUT_HAS(w->api, stolen) && w->api->stolen ? clock_stolen : NULL,
-                                    .clocks = SCOUT_HAS(w->api, clocks) && w->api->clocks ? clock_clocks : NULL};
+    } else if (read_ceilings_job(w, body, j, &end->st) && worker_jobs_open(w, end)) {
+        device_lanes on = {.api = w->api, .device = w->device, .context = w, .beat = beat};
+        const timing_clock clock = device_lanes_clock(&on);
         end->answer = ceilings_measure(w->api, w->device, &clock, &j->regime, &j->request, say, w, &j->ceilings, &b,
                                        audit, &end->why);
-        if (end->answer == SCOUT_OK && !isfinite(clock_now(w)))
-            end->answer =
-                scout_say(&end->why, SCOUT_FAILED, "error", "the device's clock says that it is %g s", clock_now(w));
+        if (end->answer == SCOUT_OK && !isfinite(clock.now(clock.context)))
+            end->answer = scout_say(&end->why, SCOUT_FAILED, "error", "the device's clock says that it is %g s",
+                                    clock.now(clock.context));
         if (end->answer == SCOUT_OK) {
             result = json_new_object(&b);
             json_put(&b, result, "ceilings", ceilings_to_json(&j->ceilings, &b));
@@ -288,11 +257,8 @@ static const struct {
     const char *what;
     worker_job *job;
 } jobs[] = {
-    {"measure", job_measure},
-    {"qualify", job_qualify},
-    {"ceilings", job_ceilings},
-    {"devices", worker_jobs_devices},
-    {"candidates", worker_jobs_candidates},
+    {"measure", job_measure},       {"qualify", job_qualify},         {"ceilings", job_ceilings},
+    {"replay", worker_jobs_replay}, {"devices", worker_jobs_devices}, {"candidates", worker_jobs_candidates},
 };
 
 worker_job *worker_jobs_find(const char *what) {

@@ -14,7 +14,6 @@ typedef struct worker_request { /* of one job, or of all passes of one operation
     arena arena;
     operation operation;
     ceilings ceilings;
-    measure_exclusion *exclusions;
     fusion_part parts[FUSION_PARTS];
     measure_request measure;
 } worker_request;
@@ -24,11 +23,14 @@ worker_request *worker_request_new(const json_t *body, status *st);
 void worker_request_free(worker_request *r);
 /* The ceilings that the body has, for a request that was read without. False: st says why. */
 bool worker_request_tell_ceilings(worker_request *r, const json_t *body, status *st);
+/* Rows that must not be run, in the arena; fails through its guard. */
+const measure_exclusion *worker_request_exclusions(const json_t *list, arena *a, int *count);
 /* A finite number of the body, or another one. */
 double worker_request_number(const json_t *body, const char *key, double otherwise);
 
 typedef struct worker_session worker_session;
 typedef struct worker_ahead worker_ahead;
+typedef struct worker_replay worker_replay;
 
 typedef struct worker {
     int out;
@@ -41,6 +43,7 @@ typedef struct worker {
     worker_ahead *ahead;                /* threads that prepare what comes next; NULL: none yet; owned */
     json_t *declined;                   /* sessions that were announced and that none of them prepares; owned */
     worker_session *sessions;           /* operations that are measured in passes; owned */
+    worker_replay *replay;              /* the model that is measured as a whole in passes; NULL: none is; owned */
     measure_watcher watcher;            /* of all of them */
     uint64_t jobs;                      /* how many passes it has measured */
     uint32_t told[PLUGINS_MAX_DEVICES]; /* of what each device has to say */
@@ -69,6 +72,9 @@ worker_job *worker_jobs_find(const char *what); /* NULL: there is no such job */
 /* Parts of it, by file. */
 json_t *worker_jobs_devices(worker *w, const json_t *body, worker_end *end);
 json_t *worker_jobs_candidates(worker *w, const json_t *body, worker_end *end);
+json_t *worker_jobs_replay(worker *w, const json_t *body, worker_end *end);
+void worker_replay_forget(worker *w);
+bool worker_jobs_open(worker *w, worker_end *end); /* the device; false: end says why */
 
 /* Operations are listed and prepared before their job comes, by other threads than the one that measures: most
  * libraries take longer to say how than the device takes to be timed. The supervisor announces what comes next; what is

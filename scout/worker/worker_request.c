@@ -14,22 +14,22 @@ double worker_request_number(const json_t *body, const char *key, double otherwi
     return isfinite(x) ? x : otherwise;
 }
 
-static void read_exclusions(worker_request *r, const json_t *list) {
+const measure_exclusion *worker_request_exclusions(const json_t *list, arena *a, int *count) {
     const size_t n = json_array_size(list);
-    if (n > MAX_EXCLUSIONS) guard_fail(&r->guard, STATUS_ENVIRONMENT, "a job with %zu exclusions", n);
-    r->exclusions = arena_array(&r->arena, measure_exclusion, n);
+    if (n > MAX_EXCLUSIONS) guard_fail(a->guard, STATUS_ENVIRONMENT, "a job with %zu exclusions", n);
+    measure_exclusion *all = arena_array(a, measure_exclusion, n);
     for (size_t k = 0; k < n; k++) {
         const json_t *one = json_array_get(list, k);
-        measure_exclusion *e = &r->exclusions[k];
-        e->name = arena_printf(&r->arena, "%s", json_get_text(one, "name"));
-        e->variant = arena_printf(&r->arena, "%s", json_get_text(one, "variant"));
+        measure_exclusion *e = &all[k];
+        e->name = arena_printf(a, "%s", json_get_text(one, "name"));
+        e->variant = arena_printf(a, "%s", json_get_text(one, "variant"));
         if (!reason_status_from_name(json_get_text(one, "status"), &e->status)) e->status = ROW_ERROR;
         snprintf(e->why.code, sizeof e->why.code, "%s", json_get_text(one, "code"));
         snprintf(e->why.text, sizeof e->why.text, "%s", json_get_text(one, "text"));
         if (!reason_known(e->why.code)) snprintf(e->why.code, sizeof e->why.code, "error");
     }
-    r->measure.exclusions = r->exclusions;
-    r->measure.exclusion_count = (int)n;
+    *count = (int)n;
+    return all;
 }
 
 bool worker_request_tell_ceilings(worker_request *r, const json_t *body, status *st) {
@@ -60,7 +60,7 @@ static void read_request(worker_request *r, const json_t *body) {
     m->launches = (uint32_t)fmin(fmax(worker_request_number(body, "launches", 0), 0), MOST_LAUNCHES);
     m->parts = (parts_request){fusion_from_json(json_object_get(body, "parts"), &r->arena, r->parts), r->parts,
                                json_is_true(json_object_get(body, "exhaustive"))};
-    read_exclusions(r, json_object_get(body, "exclusions"));
+    m->exclusions = worker_request_exclusions(json_object_get(body, "exclusions"), &r->arena, &m->exclusion_count);
 }
 
 /* A frame of its own: nothing that is set between guard_enter and a failure is looked at afterwards. */

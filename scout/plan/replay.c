@@ -1,0 +1,414 @@
+/* A replay from its request to its figures: plans, steps, lanes that take turns. */
+#include "scout/plan/replay_internal.h"
+
+#include "scout/kinds/kind_tensors.h"
+#include "scout/kinds/kinds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LAUNCHES = 100000 }; /* of a run */
+static const size_t arena_bytes = (size_t)1 << 30;
+
+uint64_t replay_mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+void replay_tell(replay *r, const choice *c, const char *what, double seconds) {
+    if (r->watcher && r->watcher->step)
+        r->watcher->step(r->watcher->context, c ? c->candidate->name : NULL, c ? c->variant : "", what, seconds);
+}
+
+scout_answer replay_note(replay *r, scout_answer answer, const scout_why *why) {
+    if (answer == SCOUT_OK || r->answer == SCOUT_LOST) return answer;
+    r->answer = answer;
+    r->why = *why;
+    return answer;
+}
+
+void replay_leave_out(replay_unit *u, const scout_why *why) {
+    u->out = true;
+    u->why = *why;
+}
+
+/* ---- plans ---- */
+
+static const measure_exclusion *excluded(const replay_request *q, const replay_row *row) {
+    for (int k = 0; k < q->exclusion_count; k++) {
+        const measure_exclusion *e = &q->exclusions[k];
+        const bool all = e->variant[0] == 0 || !row->variant || strcmp(e->variant, row->variant) == 0;
+        if (strcmp(e->name, row->candidate) == 0 && all) return e;
+    }
+    return NULL;
+}
+
+/* False: this one cannot take part, why says so. */
+static bool choose(replay *r, replay_unit *u, int row, scout_why *why) {
+    const replay_row *of = &u->of->rows[row];
+    const measure_exclusion *e = excluded(r->request, of);
+    choice *c = &u->choices[row];
+    if (e) {
+        *why = e->why;
+        return false;
+    }
+    const choice_wish wish = {.api = r->api,
+                              .op = &u->op,
+                              .id = u->of->operation.id,
+                              .candidate = of->candidate,
+                              .variant = of->variant,
+                              .exhaustive = r->request->exhaustive};
+    *c = (choice){.candidate = NULL};
+    if (r->watcher && r->watcher->step)
+        r->watcher->step(r->watcher->context, of->candidate, of->variant, "prepare", 120);
+    const scout_answer answer = choice_named(&wish, r->device, c, why);
+    if (answer == SCOUT_LOST) replay_note(r, answer, why);
+    if (answer == SCOUT_OK) return true;
+    c->plan = NULL;
+    (void)bench_status_of(answer, why);
+    return false;
+}
+
+static bool is_same(const replay_row *a, const replay_row *b) {
+    return strcmp(a->candidate, b->candidate) == 0 &&
+           strcmp(a->variant ? a->variant : "", b->variant ? b->variant : "") == 0;
+}
+
+static bool is_asked(const replay *r, const replay_operation *of) {
+    bool asked = false;
+    for (int k = 0; k < REPLAY_LANES; k++)
+        asked = asked || (of->rows[k].candidate && filter_takes(r->request->only, of->rows[k].candidate));
+    return asked;
+}
+
+static void open_unit(replay *r, replay_unit *u) {
+    const operation *o = &u->of->operation;
+    const kind *k = kinds_find(o->rec.kind);
+    const weights_counter counter = {r->api, r->device};
+    scout_why why = {.code = ""};
+    if (!u->of->rows[0].candidate || !is_asked(r, u->of)) {
+        u->out = true;
+        return;
+    }
+    if (!kinds_build(o, r->request->workspace_limit, &r->arena, &u->op, &why) ||
+        !weights_make(o, &u->op, 1, &counter, &r->arena, &u->weights, &why) || !choose(r, u, 0, &why)) {
+        replay_leave_out(u, &why);
+        return;
+    }
+    u->tolerance = 2 * (k->tolerance(&u->op) + kind_in_parts(&u->op));
+    if (!u->of->rows[1].candidate || is_same(&u->of->rows[0], &u->of->rows[1])) return;
+    if (choose(r, u, 1, &why))
+        u->choice_of[1] = 1;
+    else
+        u->wanes = why;
+}
+
+/* ---- steps ---- */
+
+static void add_steps(replay *r) {
+    const operation_flow *f = r->request->flow;
+    const scout_why long_loop = {"feature", "it stands in loops of more launches than a replay makes"};
+    r->steps = arena_array(&r->arena, replay_step, f->occurrence_count);
+    int64_t all = 0;
+    for (int k = 0; k < f->occurrence_count; k++) {
+        const operation_occurrence *at = &f->occurrences[k];
+        if (at->operation < 0 || r->units[at->operation].out) continue;
+        if (at->times > 1 && all > MOST_LAUNCHES - at->times) {
+            replay_leave_out(&r->units[at->operation], &long_loop);
+            continue;
+        }
+        all += at->times;
+        r->steps[r->step_count++] = (replay_step){.unit = at->operation, .occurrence = k, .times = at->times};
+    }
+}
+
+scout_answer replay_launch(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream, scout_why *why) {
+    const replay_unit *u = &r->units[s->unit];
+    const int which = u->choice_of[lane];
+    const choice *c = &u->choices[which];
+    void *tensors[SCOUT_MAX_TENSORS];
+    replay_memory_tensors(r, s, c, copy, tensors);
+    const scout_args args = {.size = sizeof args,
+                             .tensors = tensors,
+                             .workspace = c->needs.workspace_bytes > 0 ? r->memory.base[REPLAY_WORKSPACE] : NULL,
+                             .stream = stream};
+    return c->candidate->launch(c->plan, &args, why);
+}
+
+/* A launch that failed names its operation. */
+static scout_answer launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
+                               scout_answer (*launch)(replay *r, const replay_step *s, int lane, uint32_t copy,
+                                                      void *stream, scout_why *why)) {
+    for (int k = 0, end; k < r->step_count; k = end) { /* neighbours that run as often are the body of a loop */
+        const int64_t times = r->steps[k].times;
+        for (end = k + 1; times > 1 && end < r->step_count && r->steps[end].times == times;) end++;
+        for (int64_t n = 0; n < times; n++)
+            for (int at = k; at < end; at++) {
+                replay_unit *u = &r->units[r->steps[at].unit];
+                if (u->out) continue;
+                const scout_answer answer = launch(r, &r->steps[at], lane, copy, stream, why);
+                if (answer == SCOUT_OK) continue;
+                replay_leave_out(u, why);
+                return answer;
+            }
+    }
+    return SCOUT_OK;
+}
+
+/* ---- lanes ---- */
+
+static scout_answer enqueue(void *context, uint32_t launch, void *stream, scout_why *why) {
+    replay_lane *l = context;
+    replay *r = l->replay;
+    const uint32_t copy = (r->captured ? l->first + launch : l->turn++) % r->memory.copies;
+    return launch_all(r, l->lane, copy, stream, why, replay_launch);
+}
+
+static scout_answer sequence_of(replay_lane *l, uint32_t launches, uint32_t first, scout_sequence **out,
+                                scout_why *why) {
+    enum { ROOM = sizeof l->sequences / sizeof l->sequences[0] };
+    replay *r = l->replay;
+    for (int k = 0; k < l->sequence_count; k++)
+        if (l->sequences[k].launches == launches && l->sequences[k].first == first) {
+            *out = l->sequences[k].recorded;
+            return SCOUT_OK;
+        }
+    if (l->sequence_count == ROOM) r->api->drop(r->device, l->sequences[--l->sequence_count].recorded);
+    l->first = first;
+    const scout_answer answer = r->api->record(r->device, r->captured, launches, enqueue, l, out, why);
+    if (answer == SCOUT_OK) l->sequences[l->sequence_count++] = (replay_sequence){launches, first, *out};
+    return answer;
+}
+
+static uint32_t whole(void *context) {
+    const replay *r = ((replay_lane *)context)->replay;
+    return r->captured ? r->memory.copies : 1;
+}
+
+static scout_answer run(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
+    replay_lane *l = context;
+    replay *r = l->replay;
+    scout_sequence *sequence = NULL;
+    const double each_s = l->launch_s > 0 ? l->launch_s : 60;
+    replay_tell(r, NULL, "replay", fmin(30 + 20 * each_s * launches * batches, 3600));
+    scout_answer answer = sequence_of(l, launches, 0, &sequence, why);
+    if (answer == SCOUT_OK) answer = r->api->run(r->device, sequence, batches, seconds, why);
+    if (answer == SCOUT_OK) l->launch_s = seconds[0] / launches;
+    return answer;
+}
+
+/* Parts of a rotation follow each other. */
+static scout_answer record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {
+    replay_lane *l = context;
+    const uint32_t copies = l->replay->memory.copies, first = launches < copies ? l->turn % copies : 0;
+    l->turn = first + launches;
+    return sequence_of(l, launches, first, out, why);
+}
+
+static void drop_sequences(replay *r) {
+    for (int lane = 0; lane < REPLAY_LANES; lane++) {
+        replay_lane *l = &r->lanes[lane];
+        for (int k = 0; k < l->sequence_count && r->answer != SCOUT_LOST; k++)
+            r->api->drop(r->device, l->sequences[k].recorded);
+        l->sequence_count = 0;
+    }
+}
+
+static void beat(void *context, double seconds) { replay_tell(context, NULL, "replay", fmin(seconds, 3600)); }
+
+/* What fails here has failed in both lanes: one memory, one stream. It is left out, and the rest is timed again. */
+static bool time_lanes(replay *r) {
+    const int count = r->two ? REPLAY_LANES : 1;
+    lanes_rules rules = lanes_rules_of(&r->request->regime, !r->api->has_graphs, r->pass.number == 1);
+    rules.hold_s = r->request->regime.load != REGIME_BURST ? r->pass.hold_s : 0;
+    rules.clock_fall = r->request->clock_fall;
+    rules.believe = r->pass.number == 1;
+    rules.learned = &r->learned;
+    for (int k = 0; k < REPLAY_LANES; k++) {
+        r->lanes[k] = (replay_lane){.replay = r, .lane = k};
+        r->figures[k] = (lanes_lane){.subject = {.context = &r->lanes[k], .run = run, .whole = whole, .record = record},
+                                     .keep = true};
+    }
+    (void)lanes_run(&r->clock, &rules, r->figures, count, 0, INFINITY);
+    r->clock.telemetry(r->clock.context, &r->telemetry);
+    for (int k = 0; k < count; k++)
+        if (r->figures[k].answer != SCOUT_OK) {
+            if (r->figures[k].answer == SCOUT_LOST) replay_note(r, SCOUT_LOST, &r->figures[k].why);
+            drop_sequences(r);
+            return false;
+        }
+    return true;
+}
+
+static void time_all(replay *r) {
+    int left = 0;
+    for (int k = 0; k < r->request->operation_count; k++) left += !r->units[k].out;
+    for (; left > 0 && r->answer == SCOUT_OK; left--) {
+        int out = 0;
+        if (time_lanes(r)) return;
+        for (int k = 0; k < r->request->operation_count; k++) out += r->units[k].out;
+        if (out + left <= r->request->operation_count) break; /* none was to blame */
+    }
+    for (int k = 0; k < REPLAY_LANES && r->answer == SCOUT_OK; k++)
+        if (r->figures[k].answer != SCOUT_OK) replay_note(r, r->figures[k].answer, &r->figures[k].why);
+    if (r->answer == SCOUT_OK) {
+        const scout_why why = {"error", "no operation could be replayed"};
+        replay_note(r, SCOUT_NO, &why);
+    }
+}
+
+/* ---- in place ---- */
+
+static scout_answer launch_timed(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream,
+                                 scout_why *why) {
+    const double from = r->api->now(r->device);
+    const scout_answer answer = replay_launch(r, s, lane, copy, stream, why);
+    r->timing[s - r->steps] += r->api->now(r->device) - from;
+    return answer;
+}
+
+static scout_answer enqueue_timed(void *context, uint32_t launch, void *stream, scout_why *why) {
+    replay_lane *l = context;
+    (void)launch;
+    return launch_all(l->replay, l->lane, l->turn++ % l->replay->memory.copies, stream, why, launch_timed);
+}
+
+static int by_number(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A device that launches directly has done a launch when it returns, or does it later: then the times of launches are
+ * no times of work, and nothing is said. */
+static void time_in_place(replay *r, int lane) {
+    enum { TIMES = 7 };
+    const arena_mark mark = arena_save(&r->arena);
+    double *all = arena_array(&r->arena, double, (int64_t)TIMES *(r->step_count + 1)), seconds = 0, sum = 0,
+           whole_s = 0;
+    replay_lane *l = &r->lanes[lane];
+    scout_why why;
+    for (int n = 0; n < TIMES; n++) {
+        scout_sequence *sequence = NULL;
+        r->timing = &all[n * r->step_count];
+        replay_tell(r, NULL, "replay", fmin(60 + 100 * l->launch_s, 3600));
+        scout_answer answer = r->api->record(r->device, 0, 1, enqueue_timed, l, &sequence, &why);
+        if (answer == SCOUT_OK) {
+            memset(r->timing, 0, (size_t)r->step_count * sizeof *r->timing);
+            answer = r->api->run(r->device, sequence, 1, &seconds, &why);
+            if (answer != SCOUT_LOST) r->api->drop(r->device, sequence);
+        }
+        if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+        if (answer != SCOUT_OK) break;
+        whole_s += seconds;
+        if (n + 1 < TIMES) continue;
+        for (int k = 0; k < r->request->operation_count; k++) r->units[k].in_place_s[lane] = 0;
+        for (int k = 0; k < r->step_count; k++) {
+            double x[TIMES];
+            for (int t = 0; t < TIMES; t++) x[t] = all[t * r->step_count + k];
+            qsort(x, TIMES, sizeof *x, by_number);
+            r->units[r->steps[k].unit].in_place_s[lane] += x[TIMES / 2];
+            sum += x[TIMES / 2];
+        }
+        if (sum < 0.5 * whole_s / TIMES)
+            for (int k = 0; k < r->request->operation_count; k++) r->units[k].in_place_s[lane] = 0;
+    }
+    arena_rewind(&r->arena, mark);
+}
+
+/* ---- passes ---- */
+
+static void open_all(replay *r) {
+    const replay_request *q = r->request;
+    r->opened = true;
+    r->units = arena_array(&r->arena, replay_unit, q->operation_count);
+    for (int k = 0; k < q->operation_count && r->answer == SCOUT_OK; k++) {
+        r->units[k].of = &q->operations[k];
+        open_unit(r, &r->units[k]);
+    }
+    if (r->answer != SCOUT_OK) return;
+    add_steps(r);
+    replay_memory_plan(r);
+}
+
+static void look_at_lanes(replay *r) {
+    r->two = false;
+    r->launches = 0;
+    for (int k = 0; k < r->request->operation_count; k++)
+        r->two = r->two || (!r->units[k].out && r->units[k].choice_of[1] == 1);
+    for (int k = 0; k < r->step_count; k++)
+        if (!r->units[r->steps[k].unit].out) r->launches += r->steps[k].times;
+}
+
+static void pass_work(replay *r) {
+    scout_why why = {.code = ""};
+    if (!r->opened) open_all(r);
+    if (r->answer != SCOUT_OK) return;
+    if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK) return;
+    if (!r->checked) replay_check(r);
+    if (r->answer != SCOUT_OK) return;
+    r->checked = true;
+    look_at_lanes(r);
+    time_all(r);
+    look_at_lanes(r);
+    for (int k = 0; r->pass.in_place && !r->api->has_graphs && k < (r->two ? 2 : 1) && r->answer == SCOUT_OK; k++)
+        time_in_place(r, k);
+}
+
+static void run_guarded(replay *r) {
+    if (guard_enter(&r->guard)) {
+        pass_work(r);
+    } else if (r->answer == SCOUT_OK) {
+        scout_say(&r->why, SCOUT_NO_MEMORY, "memory", "%.200s", r->guard.st.text);
+        r->answer = SCOUT_NO_MEMORY;
+    }
+}
+
+replay *replay_open(const scout_device_api *api, scout_device *device, const scout_identity *identity,
+                    const replay_request *request, const measure_watcher *watcher) {
+    replay *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->api = api;
+    r->device = device;
+    r->identity = identity;
+    r->request = request;
+    r->watcher = watcher;
+    r->captured = request->regime.launch == REGIME_GRAPH && api->has_graphs;
+    r->on = (device_lanes){.api = api, .device = device, .context = r, .beat = beat, .play = beat};
+    r->clock = device_lanes_clock(&r->on);
+    guard_init(&r->guard);
+    arena_init(&r->arena, &r->guard, arena_bytes);
+    return r;
+}
+
+json_t *replay_run(replay *r, const replay_pass *pass, scout_answer *answer, scout_why *why) {
+    r->pass = *pass;
+    r->started_s = r->api->now(r->device);
+    if (r->answer != SCOUT_LOST) r->answer = SCOUT_OK;
+    if (r->answer == SCOUT_OK) run_guarded(r);
+    json_t *result = r->answer == SCOUT_OK ? replay_json(r) : NULL;
+    if (!result && r->answer == SCOUT_OK)
+        r->answer = scout_say(&r->why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
+    *answer = r->answer;
+    *why = r->why;
+    drop_sequences(r);
+    replay_memory_close(r);
+    return result;
+}
+
+void replay_close(replay *r) {
+    if (!r) return;
+    drop_sequences(r);
+    replay_memory_close(r);
+    for (int k = 0; r->units && k < r->request->operation_count; k++) {
+        for (int c = 0; c < REPLAY_LANES; c++) {
+            const choice *of = &r->units[k].choices[c];
+            if (of->plan && r->answer != SCOUT_LOST) scout_destroy(of->candidate, of->plan);
+        }
+        weights_free(&r->units[k].weights);
+    }
+    arena_free(&r->arena);
+    free(r);
+}

@@ -1,0 +1,51 @@
+/* A run of the whole model, measured as one: every occurrence in the model's order, each by the implementation that a
+ * plan names for its operation, on memory as a runtime would lay it out. Two lanes take turns: all operations by the
+ * libraries' defaults, and all by what is proven to be faster. Runs in a worker. */
+#pragma once
+
+#include "common/json.h"
+#include "scout/input/operation.h"
+#include "scout/measure/measure.h"
+
+enum { REPLAY_LANES = 2 };
+
+typedef struct replay_row { /* NULL: the first of them leaves the operation out, the second is the first one again */
+    const char *candidate, *variant;
+} replay_row;
+
+typedef struct replay_operation {
+    operation operation;
+    replay_row rows[REPLAY_LANES]; /* the default, and the best that is proven */
+} replay_operation;
+
+typedef struct replay_request { /* all borrowed */
+    const operation_flow *flow; /* its occurrences name `operations` */
+    const replay_operation *operations;
+    int operation_count;
+    regime regime;
+    uint64_t workspace_limit;
+    bool exhaustive;      /* the variants were found so */
+    double plateau_bytes; /* that weights go through before one comes again, where they are to be cold; 0: not known */
+    double clock_fall;    /* as lanes_rules has it */
+    const char *only;     /* names of candidates, commas between: operations without one are left out; NULL: all */
+    const measure_exclusion *exclusions; /* rows that must not be run */
+    int exclusion_count;
+} replay_request;
+
+typedef struct replay_pass {
+    int number;    /* from 1 */
+    uint64_t seed; /* of what tensors hold and where they lie */
+    double hold_s; /* as measure_pass has it */
+    bool in_place; /* each launch is timed where it stands, too, if the device launches directly */
+} replay_pass;
+
+typedef struct replay replay;
+
+/* The request must outlive it. NULL: no memory. */
+replay *replay_open(const scout_device_api *api, scout_device *device, const scout_identity *identity,
+                    const replay_request *request, const measure_watcher *watcher);
+/* What a pass says, in the form of a measurement's (figures.h), whose rows are `default` and `best`; the caller's. The
+ * first one holds every operation's best against its default before anything is timed. NULL: the device is lost
+ * (SCOUT_LOST), memory does not hold the model (SCOUT_NO_MEMORY), or nothing of it can run (SCOUT_NO). */
+json_t *replay_run(replay *r, const replay_pass *pass, scout_answer *answer, scout_why *why);
+void replay_close(replay *r);

@@ -1,0 +1,209 @@
+/* Holds what a plan makes of an occurrence against what the default makes of it, on the same numbers and at the places
+ * that they have in the run. What later steps overwrite is looked at before they run. */
+#include "scout/plan/replay_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- numbers ---- */
+
+static double widen(uint16_t h) {
+    const int exponent = h >> 10 & 31, rest = h & 1023;
+    const double size = exponent == 31  ? (rest ? (double)NAN : (double)INFINITY)
+                        : exponent == 0 ? ldexp(rest, -24)
+                                        : ldexp(1024 + rest, exponent - 25);
+    return h & 0x8000 ? -size : size;
+}
+
+static double fp32_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+}
+
+/* Element k; of a type that this does not know, and of packed ones, its byte. */
+static double element(uint32_t type, const unsigned char *from, uint64_t k) {
+    union {
+        uint16_t u16;
+        uint32_t u32;
+        int32_t i32;
+        int64_t i64;
+        double f64;
+    } x;
+    switch (type) {
+    case SCOUT_FP32: memcpy(&x.u32, from + 4 * k, 4); return fp32_of(x.u32);
+    case SCOUT_FP16: memcpy(&x.u16, from + 2 * k, 2); return widen(x.u16);
+    case SCOUT_BF16: memcpy(&x.u16, from + 2 * k, 2); return fp32_of((uint32_t)x.u16 << 16);
+    case SCOUT_FP64: memcpy(&x.f64, from + 8 * k, 8); return x.f64;
+    case SCOUT_INT32: memcpy(&x.i32, from + 4 * k, 4); return x.i32;
+    case SCOUT_INT64: memcpy(&x.i64, from + 8 * k, 8); return (double)x.i64;
+    case SCOUT_INT8: return (signed char)from[k];
+    default: return from[k];
+    }
+}
+
+static uint64_t size_of(uint32_t type) {
+    switch (type) {
+    case SCOUT_FP64:
+    case SCOUT_INT64: return 8;
+    case SCOUT_FP32:
+    case SCOUT_INT32: return 4;
+    case SCOUT_FP16:
+    case SCOUT_BF16: return 2;
+    default: return 1;
+    }
+}
+
+/* The norm of the difference against that of what is wanted. What is no number in both is the same; in one, infinite.
+ */
+static double distance(uint32_t type, const unsigned char *want, const unsigned char *got, uint64_t bytes) {
+    double off = 0, all = 0;
+    for (uint64_t k = 0; k < bytes / size_of(type); k++) {
+        const double x = element(type, want, k), y = element(type, got, k);
+        if (isfinite(x) != isfinite(y)) return INFINITY;
+        if (!isfinite(x)) continue;
+        off += (x - y) * (x - y);
+        all += x * x;
+    }
+    return off == 0 ? 0 : all > 0 ? sqrt(off / all) : INFINITY;
+}
+
+/* ---- one step ---- */
+
+typedef struct alone {
+    replay *replay;
+    const replay_step *step;
+    int lane;
+} alone;
+
+static scout_answer enqueue(void *context, uint32_t launch, void *stream, scout_why *why) {
+    const alone *a = context;
+    (void)launch;
+    return replay_launch(a->replay, a->step, a->lane, 0, stream, why);
+}
+
+/* What other steps make, made up; and nothing that is right in what it makes itself. */
+static scout_answer prepare(replay *r, const replay_step *s, scout_why *why) {
+    const replay_unit *u = &r->units[s->unit];
+    void *tensors[SCOUT_MAX_TENSORS];
+    scout_answer answer = SCOUT_OK;
+    replay_memory_tensors(r, s, NULL, 0, tensors);
+    for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
+        const scout_tensor *like = &u->op.tensors[t];
+        uint64_t seed = replay_mix(r->pass.seed + (uint64_t)s->occurrence * SCOUT_MAX_TENSORS + t);
+        const uint32_t how = bench_fill(like, &seed);
+        if (like->bytes == 0) continue;
+        if (like->role == SCOUT_OUTPUT)
+            answer = r->api->fill(r->device, tensors[t], like->bytes, SCOUT_NONE, SCOUT_FILL_BYTE, 0xff, why);
+        else if (s->places[t].region == REPLAY_ACTIVATIONS)
+            answer = r->api->fill(r->device, tensors[t], like->bytes, like->type, how, seed, why);
+    }
+    return answer;
+}
+
+static scout_answer run_alone(replay *r, const replay_step *s, int lane, scout_why *why) {
+    alone a = {r, s, lane};
+    const replay_unit *u = &r->units[s->unit];
+    scout_sequence *sequence = NULL;
+    double seconds = 0;
+    replay_tell(r, &u->choices[u->choice_of[lane]], "verify",
+                fmin(30 + u->op.flops / 2e9 + (u->op.bytes_read + u->op.bytes_written) / 2e8, 600));
+    scout_answer answer = prepare(r, s, why);
+    if (answer == SCOUT_OK) answer = r->api->record(r->device, 0, 1, enqueue, &a, &sequence, why);
+    if (answer == SCOUT_OK) answer = r->api->run(r->device, sequence, 1, &seconds, why);
+    if (sequence && answer != SCOUT_LOST) r->api->drop(r->device, sequence);
+    return answer;
+}
+
+/* All outputs one behind the other. */
+static scout_answer take(replay *r, const replay_step *s, unsigned char *to, scout_why *why) {
+    const replay_unit *u = &r->units[s->unit];
+    void *tensors[SCOUT_MAX_TENSORS];
+    scout_answer answer = SCOUT_OK;
+    replay_memory_tensors(r, s, NULL, 0, tensors);
+    for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
+        if (u->op.tensors[t].role != SCOUT_OUTPUT) continue;
+        answer = r->api->download(r->device, to, tensors[t], u->op.tensors[t].bytes, why);
+        to += u->op.tensors[t].bytes;
+    }
+    return answer;
+}
+
+static double worst_of(const replay_unit *u, const unsigned char *want, const unsigned char *got) {
+    double worst = 0;
+    uint64_t at = 0;
+    for (uint32_t t = 0; t < u->op.tensor_count; t++) {
+        const scout_tensor *of = &u->op.tensors[t];
+        if (of->role != SCOUT_OUTPUT) continue;
+        worst = fmax(worst, distance(of->type, want + at, got + at, of->bytes));
+        at += of->bytes;
+    }
+    return worst;
+}
+
+/* The best is the default from here on. */
+static void wane(replay_unit *u, const char *code, const char *text) {
+    u->choice_of[1] = 0;
+    scout_say(&u->wanes, SCOUT_FAILED, code, "%s", text);
+}
+
+static void compare(replay *r, const replay_step *s, unsigned char *want, unsigned char *got) {
+    replay_unit *u = &r->units[s->unit];
+    scout_why why = {.code = ""};
+    char text[160];
+    scout_answer answer = take(r, s, want, &why);
+    if (answer == SCOUT_OK) answer = run_alone(r, s, 1, &why);
+    if (answer == SCOUT_OK) answer = take(r, s, got, &why);
+    if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+    if (answer != SCOUT_OK) {
+        (void)bench_status_of(answer, &why);
+        wane(u, why.code, why.text);
+        return;
+    }
+    const double error = worst_of(u, want, got);
+    const bool worse = r->seen.compared++ == 0 || error / fmax(u->tolerance, 1e-300) > r->seen.relative;
+    if (worse) {
+        r->seen.worst = s->unit;
+        r->seen.error = error;
+        r->seen.relative = error / fmax(u->tolerance, 1e-300);
+    }
+    if (error <= u->tolerance) return;
+    snprintf(text, sizeof text, "what it makes differs from the default's by %.2g of its norm, and %.2g is allowed",
+             error, u->tolerance);
+    wane(u, "samples", text);
+}
+
+static uint64_t output_bytes(const replay_unit *u) {
+    uint64_t sum = 0;
+    for (uint32_t t = 0; t < u->op.tensor_count; t++)
+        if (u->op.tensors[t].role == SCOUT_OUTPUT) sum += u->op.tensors[t].bytes;
+    return sum;
+}
+
+static void check_step(replay *r, const replay_step *s) {
+    replay_unit *u = &r->units[s->unit];
+    scout_why why = {.code = ""};
+    if (u->out || (u->checked && u->choice_of[1] == 0)) return;
+    u->checked = true;
+    const scout_answer answer = run_alone(r, s, 0, &why);
+    if (answer != SCOUT_OK) {
+        if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+        (void)bench_status_of(answer, &why);
+        replay_leave_out(u, &why);
+        return;
+    }
+    if (u->choice_of[1] == 0) return;
+    const size_t bytes = (size_t)output_bytes(u) + 1;
+    unsigned char *want = malloc(bytes), *got = malloc(bytes);
+    if (want && got)
+        compare(r, s, want, got);
+    else
+        wane(u, "memory", "the host has no memory to compare what it makes");
+    free(want);
+    free(got);
+}
+
+void replay_check(replay *r) {
+    for (int k = 0; k < r->step_count && r->answer == SCOUT_OK; k++) check_step(r, &r->steps[k]);
+}

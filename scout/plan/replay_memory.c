@@ -1,0 +1,471 @@
+/* Owns the memory of a replay. Activations share one piece by liveness; weights are packed where a plan wants that, one
+ * for every occurrence, and in so many copies that each run finds them as cold as the regime says. */
+#include "scout/plan/replay_internal.h"
+
+#include "common/liveness.h"
+#include "scout/kinds/kind_tensors.h"
+#include "scout/plan/bind.h"
+#include "scout/plan/place.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_COPIES = 64,
+    MOST_NODES = 20000, /* of a recorded sequence that rotates */
+    GAP = 16 << 20      /* a region begins up to so far behind where its memory does */
+};
+static const double copies_share = 0.6, model_share = 0.9; /* of the free memory */
+
+/* ---- which tensor is where ---- */
+
+/* Everything that is found once for each tensor of the dataflow. */
+typedef struct layout {
+    replay *replay;
+    int (*bound)[SCOUT_MAX_TENSORS]; /* by step: of the dataflow; -1: not found */
+    int *item;                       /* by tensor: its item; -1: no step makes it */
+    int *slot;                       /* by tensor: its slot; -1: none yet */
+    int *input_slot;                 /* by unit and tensor: of what was not found */
+    place_item *items;
+    int item_count;
+} layout;
+
+static const scout_op *op_of(const replay *r, const replay_step *s) { return &r->units[s->unit].op; }
+
+static bool is_constant(const scout_tensor *t) { return t->role == SCOUT_WEIGHT || t->role == SCOUT_SIDE; }
+
+/* Places in a table must be such, whatever reads them too; then what must be positive, then what must be small. */
+static int strictness(const scout_tensor *t) {
+    uint64_t seed = 0;
+    const uint32_t how = bench_fill(t, &seed);
+    return how == SCOUT_FILL_BELOW || how == SCOUT_FILL_NEAR ? 3
+           : how == SCOUT_FILL_SCALE                         ? 2
+           : how == SCOUT_FILL_SMALL                         ? 1
+                                                             : 0;
+}
+
+/* Sums of products stay about as large as what they are made of, so that a deep model does not end in infinities. */
+static scout_tensor as_filled(const scout_op *op, const scout_tensor *t) {
+    scout_tensor like = *t;
+    if (t->role != SCOUT_WEIGHT || t->below != 0 || t->rank == 0) return like;
+    if (op->kind == SCOUT_GEMM) like.below = kind_small(op->shape[2], t->type);
+    if (op->kind == SCOUT_CONV) like.below = kind_small(op_elements(t) / t->dims[0], t->type);
+    return like;
+}
+
+static int add_slot(replay *r, replay_region region, uint64_t bytes, const scout_op *op, const scout_tensor *t,
+                    const void *given) {
+    arena_grow(&r->arena, (void **)&r->slots, &r->slot_cap, r->slot_count, sizeof *r->slots);
+    r->slots[r->slot_count] =
+        (replay_slot){.region = region, .bytes = bytes, .like = as_filled(op, t), .given = given, .read = true};
+    return (int)r->slot_count++;
+}
+
+static void share_slot(replay *r, int slot, const scout_op *op, const scout_tensor *t) {
+    replay_slot *s = &r->slots[slot];
+    const scout_tensor like = as_filled(op, t);
+    const int was = strictness(&s->like), is = strictness(&like);
+    if (is > was || (is == was && is == 3 && like.below < s->like.below)) {
+        s->like = like;
+        s->given = NULL;
+    }
+}
+
+static void bind_all(layout *l) {
+    replay *r = l->replay;
+    const operation_flow *f = r->request->flow;
+    for (int k = 0; k < r->step_count; k++) {
+        const replay_step *s = &r->steps[k];
+        const scout_op *op = op_of(r, s);
+        r->places_found += bind_tensors(f, &f->occurrences[s->occurrence], op, l->bound[k]);
+        r->places += (int)op->tensor_count;
+        for (uint32_t t = 0; t < op->tensor_count; t++) {
+            const int tensor = l->bound[k][t];
+            if (op->tensors[t].role != SCOUT_OUTPUT || tensor < 0 || l->item[tensor] >= 0) continue;
+            const operation_tensor *of = &f->tensors[tensor];
+            l->item[tensor] = l->item_count;
+            l->items[l->item_count++] = (place_item){.bytes = (uint64_t)of->bytes,
+                                                     .from = of->from < s->occurrence ? of->from : s->occurrence,
+                                                     .to = of->to > s->occurrence ? of->to : s->occurrence};
+        }
+    }
+}
+
+/* What steps make and others read lies among the activations. Numbers that are places in a table cannot come from a
+ * step that makes any numbers. */
+static replay_place place_activation(layout *l, const replay_step *s, uint32_t t, int tensor) {
+    replay *r = l->replay;
+    const operation_flow *f = r->request->flow;
+    const scout_op *op = op_of(r, s);
+    const scout_tensor *want = &op->tensors[t];
+    const int owner = tensor >= 0 ? bind_owner(f, tensor) : -1;
+    const uint64_t offset = tensor >= 0 ? (uint64_t)f->tensors[tensor].offset : 0;
+    const bool made = owner >= 0 && l->item[owner] >= 0, bounded = want->role != SCOUT_OUTPUT && want->below > 0;
+    if (made && !bounded) return (replay_place){REPLAY_ACTIVATIONS, -1, l->items[l->item[owner]].offset + offset};
+    if (made && tensor >= 0) r->places_found--;
+    const bool own = owner < 0 || made;
+    int *slot = own ? &l->input_slot[s->unit * SCOUT_MAX_TENSORS + (int)t] : &l->slot[owner];
+    const uint64_t bytes = own ? want->bytes : (uint64_t)f->tensors[owner].bytes;
+    if (*slot < 0)
+        *slot = add_slot(r, REPLAY_INPUTS, bytes, op, want, NULL);
+    else
+        share_slot(r, *slot, op, want);
+    return (replay_place){REPLAY_INPUTS, *slot, own ? 0 : offset};
+}
+
+static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, int tensor) {
+    replay *r = l->replay;
+    const operation_flow *f = r->request->flow;
+    const replay_unit *u = &r->units[s->unit];
+    const scout_tensor *want = &u->op.tensors[t];
+    const void *given = u->weights.bytes && u->weights.tensor == t ? u->weights.bytes : NULL;
+    const int owner = tensor >= 0 ? bind_owner(f, tensor) : -1;
+    int *slot = owner >= 0 ? &l->slot[owner] : NULL;
+    if (slot && *slot >= 0 && r->slots[*slot].region == REPLAY_WEIGHTS) {
+        share_slot(r, *slot, &u->op, want);
+        return (replay_place){REPLAY_WEIGHTS, *slot, (uint64_t)f->tensors[tensor].offset};
+    }
+    if (slot && *slot >= 0) slot = NULL; /* it lies among the inputs */
+    const int added =
+        add_slot(r, REPLAY_WEIGHTS, slot ? (uint64_t)f->tensors[owner].bytes : want->bytes, &u->op, want, given);
+    if (slot) *slot = added;
+    return (replay_place){REPLAY_WEIGHTS, added, slot ? (uint64_t)f->tensors[tensor].offset : 0};
+}
+
+static void place_step(layout *l, int k) {
+    replay_step *s = &l->replay->steps[k];
+    const scout_op *op = op_of(l->replay, s);
+    for (uint32_t t = 0; t < op->tensor_count; t++) {
+        const int tensor = l->bound[k][t];
+        const operation_flow *f = l->replay->request->flow;
+        const bool constant = tensor >= 0 && f->tensors[bind_owner(f, tensor)].constant;
+        s->places[t] = constant || is_constant(&op->tensors[t]) ? place_constant(l, s, t, tensor)
+                                                                : place_activation(l, s, t, tensor);
+    }
+}
+
+static uint64_t least_of(const layout *l) {
+    replay *r = l->replay;
+    liveness live;
+    int at;
+    const arena_mark mark = arena_save(&r->arena);
+    liveness_begin(&live, &r->arena, r->request->flow->occurrence_count);
+    for (int k = 0; k < l->item_count; k++)
+        liveness_add(&live, (int64_t)l->items[k].bytes, l->items[k].from, l->items[k].to);
+    const uint64_t least = (uint64_t)liveness_peak(&live, &at);
+    arena_rewind(&r->arena, mark);
+    return least;
+}
+
+static int *minus_ones(arena *a, int64_t count) {
+    int *x = arena_array(a, int, count);
+    for (int64_t k = 0; k < count; k++) x[k] = -1;
+    return x;
+}
+
+void replay_memory_plan(replay *r) {
+    const operation_flow *f = r->request->flow;
+    layout l = {.replay = r};
+    l.bound = arena_calloc(&r->arena, (size_t)r->step_count + 1, sizeof *l.bound);
+    l.item = minus_ones(&r->arena, f->tensor_count);
+    l.slot = minus_ones(&r->arena, f->tensor_count);
+    l.input_slot = minus_ones(&r->arena, (int64_t)r->request->operation_count * SCOUT_MAX_TENSORS);
+    l.items = arena_array(&r->arena, place_item, f->tensor_count + 1);
+    bind_all(&l);
+    r->memory.bytes[REPLAY_ACTIVATIONS] = place_items(l.items, l.item_count, &r->arena);
+    r->memory.least_bytes = least_of(&l);
+    for (int k = 0; k < r->step_count; k++) place_step(&l, k);
+}
+
+/* ---- how much ---- */
+
+static const choice *choice_at(const replay_unit *u, int which) {
+    return u->choices[which].plan && (which == 0 || u->choice_of[1] == 1) ? &u->choices[which] : NULL;
+}
+
+/* What a weight that all plans pack is packed from is made and forgotten. */
+static void mark_read(replay *r) {
+    for (size_t k = 0; k < r->slot_count; k++) r->slots[k].read = r->slots[k].region != REPLAY_WEIGHTS;
+    for (int k = 0; k < r->step_count; k++) {
+        const replay_step *s = &r->steps[k];
+        const replay_unit *u = &r->units[s->unit];
+        for (uint32_t t = 0; t < u->op.tensor_count; t++) {
+            bool packed = true;
+            for (int c = 0; c < REPLAY_LANES; c++)
+                packed = packed && (!choice_at(u, c) || u->choices[c].needs.packs == t + 1);
+            if (s->places[t].slot >= 0 && !packed) r->slots[s->places[t].slot].read = true;
+        }
+    }
+}
+
+/* Offsets of slots, and of packed weights behind them. limit: so many of an operation's occurrences have weights of
+ * their own; 0: all. */
+static void lay_out(replay *r, int limit) {
+    replay_memory *m = &r->memory;
+    int *first = minus_ones(&r->arena, (int64_t)r->request->operation_count * (limit + 1)), *met = first;
+    uint64_t at[REPLAY_REGIONS] = {0};
+    for (size_t k = 0; k < r->slot_count; k++) {
+        replay_slot *s = &r->slots[k];
+        if (s->region == REPLAY_WEIGHTS && (!s->read || limit > 0)) {
+            s->offset = 0; /* placed below, by step */
+            continue;
+        }
+        s->offset = at[s->region];
+        at[s->region] += place_aligned(s->bytes);
+    }
+    for (int k = 0; limit > 0 && k < r->step_count; k++) { /* the place of an occurrence that has its own, for others */
+        replay_step *s = &r->steps[k];
+        const int64_t row = (int64_t)s->unit * (limit + 1);
+        const int ordinal = ++met[row]; /* from 0 */
+        int *model = &first[row + 1 + ordinal % limit];
+        for (uint32_t t = 0; t < op_of(r, s)->tensor_count; t++) {
+            replay_slot *slot = s->places[t].slot >= 0 ? &r->slots[s->places[t].slot] : NULL;
+            if (!slot || slot->region != REPLAY_WEIGHTS || !slot->read) continue;
+            const replay_slot *like = *model >= 0 ? &r->slots[r->steps[*model].places[t].slot] : NULL;
+            if (like && like->region == REPLAY_WEIGHTS && like->read && like->bytes >= slot->bytes) {
+                slot->offset = like->offset;
+                continue;
+            }
+            slot->offset = at[REPLAY_WEIGHTS];
+            at[REPLAY_WEIGHTS] += place_aligned(slot->bytes);
+        }
+        if (*model < 0) *model = k;
+    }
+    m->weight_bytes = at[REPLAY_WEIGHTS];
+    memset(m->packed_bytes, 0, sizeof m->packed_bytes);
+    uint64_t scratch = 0, workspace = 0;
+    int *pack_met = minus_ones(&r->arena, (int64_t)r->request->operation_count * (limit + 1)), *pack_first = pack_met;
+    for (int k = 0; k < r->step_count; k++) {
+        replay_step *s = &r->steps[k];
+        const replay_unit *u = &r->units[s->unit];
+        const int64_t row = (int64_t)s->unit * (limit + 1);
+        int *model = limit > 0 ? &pack_first[row + 1 + ++pack_met[row] % limit] : NULL;
+        for (int c = 0; c < REPLAY_LANES; c++) {
+            const choice *of = choice_at(u, c);
+            if (!of) continue;
+            if (of->needs.workspace_bytes > workspace) workspace = of->needs.workspace_bytes;
+            if (of->needs.packs == 0) continue;
+            const replay_slot *slot = &r->slots[s->places[of->needs.packs - 1].slot];
+            if (!slot->read && slot->bytes > scratch) scratch = slot->bytes;
+            if (model && *model >= 0) {
+                s->packed[c] = r->steps[*model].packed[c];
+                continue;
+            }
+            s->packed[c] = at[REPLAY_WEIGHTS];
+            at[REPLAY_WEIGHTS] += place_aligned(of->needs.pack_bytes);
+            m->packed_bytes[c] += of->needs.pack_bytes;
+        }
+        if (model && *model < 0) *model = k;
+    }
+    m->bytes[REPLAY_INPUTS] = at[REPLAY_INPUTS];
+    m->bytes[REPLAY_WEIGHTS] = at[REPLAY_WEIGHTS];
+    m->bytes[REPLAY_SCRATCH] = scratch;
+    m->bytes[REPLAY_WORKSPACE] = workspace;
+    m->shared = limit;
+}
+
+static int most_occurrences(replay *r) {
+    const arena_mark mark = arena_save(&r->arena);
+    int *count = arena_array(&r->arena, int, r->request->operation_count), most = 0;
+    for (int k = 0; k < r->step_count; k++)
+        if (++count[r->steps[k].unit] > most) most = count[r->steps[k].unit];
+    arena_rewind(&r->arena, mark);
+    return most;
+}
+
+static double all_bytes(const replay_memory *m) {
+    double all = 0;
+    for (int k = 0; k < REPLAY_REGIONS; k++) all += (double)m->bytes[k];
+    return all;
+}
+
+/* Weights that stay in the cache from one run to the next would be warm. */
+static uint32_t copies_of(const replay *r, double free_bytes) {
+    const replay_memory *m = &r->memory;
+    const double one = (double)m->bytes[REPLAY_WEIGHTS], cache = r->identity ? (double)r->identity->cache_bytes : 0;
+    const double plateau = r->request->plateau_bytes > 0 ? r->request->plateau_bytes : 4 * cache;
+    if (r->request->regime.cache == REGIME_HOT || !(one > 0)) return 1;
+    double copies = ceil(plateau / one);
+    copies = fmin(copies, 1 + floor(fmax(copies_share * free_bytes - all_bytes(m), 0) / one));
+    if (r->captured) copies = fmin(copies, floor((double)MOST_NODES / (r->step_count + 1)));
+    return (uint32_t)fmax(1, fmin(copies, MOST_COPIES));
+}
+
+static scout_answer size_up(replay *r, scout_why *why) {
+    replay_memory *m = &r->memory;
+    uint64_t free_bytes = 0, total_bytes = 0;
+    const scout_answer answer = r->api->memory(r->device, &free_bytes, &total_bytes, why);
+    if (answer != SCOUT_OK) return answer;
+    mark_read(r);
+    const arena_mark mark = arena_save(&r->arena);
+    for (int limit = 0, most = most_occurrences(r); limit >= 0; limit = limit == 0 ? most / 2 : limit / 2) {
+        lay_out(r, limit);
+        arena_rewind(&r->arena, mark);
+        if (all_bytes(m) <= model_share * (double)free_bytes || limit == 1 || most < 2) break;
+    }
+    m->copies = copies_of(r, (double)free_bytes);
+    if (all_bytes(m) <= model_share * (double)free_bytes) return SCOUT_OK;
+    return scout_say(why, SCOUT_NO_MEMORY, "memory",
+                     "the model takes %.2f GB even where weights are shared, and %.2f GB are free", all_bytes(m) / 1e9,
+                     (double)free_bytes / 1e9);
+}
+
+/* ---- making it ---- */
+
+static scout_answer allocate(replay *r, replay_region region, scout_why *why) {
+    replay_memory *m = &r->memory;
+    const uint64_t all = m->bytes[region] * (region == REPLAY_WEIGHTS ? m->copies : 1), most = all < GAP ? all : GAP;
+    const uint64_t gap = replay_mix(r->pass.seed + region) % (most / PLACE_ALIGNMENT + 1) * PLACE_ALIGNMENT;
+    if (all == 0) return SCOUT_OK;
+    const scout_answer answer = r->api->alloc(r->device, all + gap, &m->allocated[region], why);
+    m->base[region] = answer == SCOUT_OK ? (char *)m->allocated[region] + gap : NULL;
+    return answer;
+}
+
+static uint64_t seed_of(const replay *r, size_t slot, uint32_t copy) {
+    return replay_mix(replay_mix(r->pass.seed) + ((uint64_t)slot << 8) + copy);
+}
+
+static scout_answer fill(replay *r, size_t slot, uint32_t copy, void *to, scout_why *why) {
+    const replay_slot *s = &r->slots[slot];
+    uint64_t seed = seed_of(r, slot, copy);
+    const uint32_t how = bench_fill(&s->like, &seed);
+    if (s->given) return r->api->upload(r->device, to, s->given, s->bytes, why);
+    return r->api->fill(r->device, to, s->bytes, s->like.type, how, seed, why);
+}
+
+static char *slot_at(const replay *r, const replay_slot *s, uint32_t copy) {
+    if (s->region == REPLAY_WEIGHTS && !s->read) return r->memory.base[REPLAY_SCRATCH];
+    const uint64_t behind = s->region == REPLAY_WEIGHTS ? copy * r->memory.bytes[REPLAY_WEIGHTS] : 0;
+    return r->memory.base[s->region] + s->offset + behind;
+}
+
+static scout_answer fill_slots(replay *r, scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    replay_tell(r, NULL, "fill", 600);
+    for (size_t k = 0; k < r->slot_count && answer == SCOUT_OK; k++) {
+        const replay_slot *s = &r->slots[k];
+        for (uint32_t c = 0; c < (s->region == REPLAY_WEIGHTS ? r->memory.copies : 1) && answer == SCOUT_OK; c++)
+            if (s->read && s->bytes > 0) answer = fill(r, k, c, slot_at(r, s, c), why);
+    }
+    return answer;
+}
+
+void replay_memory_tensors(const replay *r, const replay_step *s, const choice *c, uint32_t copy, void **tensors) {
+    const replay_unit *u = &r->units[s->unit];
+    for (uint32_t t = 0; t < u->op.tensor_count; t++) {
+        const replay_place *p = &s->places[t];
+        tensors[t] = p->slot >= 0 ? slot_at(r, &r->slots[p->slot], copy) + p->offset
+                                  : r->memory.base[REPLAY_ACTIVATIONS] + p->offset;
+    }
+    if (c && c->needs.packs > 0)
+        tensors[c->needs.packs - 1] =
+            r->memory.base[REPLAY_WEIGHTS] + copy * r->memory.bytes[REPLAY_WEIGHTS] + s->packed[c - u->choices];
+}
+
+typedef struct packing {
+    replay *replay;
+    const replay_step *step;
+    const choice *choice;
+    uint32_t copy;
+} packing;
+
+static scout_answer enqueue_pack(void *context, uint32_t number, void *stream, scout_why *why) {
+    const packing *p = context;
+    const scout_candidate *c = p->choice->candidate;
+    const uint32_t tensor = p->choice->needs.packs - 1;
+    void *from[SCOUT_MAX_TENSORS], *to[SCOUT_MAX_TENSORS];
+    (void)number;
+    replay_memory_tensors(p->replay, p->step, NULL, p->copy, from);
+    replay_memory_tensors(p->replay, p->step, p->choice, p->copy, to);
+    if (SCOUT_HAS(c, pack_tensors) && c->pack_tensors)
+        return c->pack_tensors(p->choice->plan, from, to[tensor], stream, why);
+    return c->pack(p->choice->plan, from[tensor], to[tensor], stream, why);
+}
+
+static scout_answer pack(replay *r, const replay_step *s, const choice *c, uint32_t copy, scout_why *why) {
+    packing p = {r, s, c, copy};
+    scout_sequence *sequence = NULL;
+    double seconds = 0;
+    const int slot = s->places[c->needs.packs - 1].slot;
+    scout_answer answer = SCOUT_OK;
+    if (!r->slots[slot].read) answer = fill(r, (size_t)slot, copy, r->memory.base[REPLAY_SCRATCH], why);
+    if (answer == SCOUT_OK) answer = r->api->record(r->device, 0, 1, enqueue_pack, &p, &sequence, why);
+    if (answer == SCOUT_OK) answer = r->api->run(r->device, sequence, 1, &seconds, why);
+    if (sequence && answer != SCOUT_LOST) r->api->drop(r->device, sequence);
+    return answer;
+}
+
+/* A plan that packs something that is no constant of this operation, or cannot, takes no part. */
+static bool can_pack(const replay_unit *u, const choice *c, scout_why *why) {
+    const uint32_t tensor = c->needs.packs - 1;
+    const bool able = c->candidate->pack || (SCOUT_HAS(c->candidate, pack_tensors) && c->candidate->pack_tensors);
+    if (tensor < u->op.tensor_count && is_constant(&u->op.tensors[tensor]) && able) return true;
+    scout_say(why, SCOUT_NO, "feature", "it packs what is no weight");
+    return false;
+}
+
+static scout_answer pack_step(replay *r, const replay_step *s, scout_why *why) {
+    replay_unit *u = &r->units[s->unit];
+    for (int k = 0; k < REPLAY_LANES; k++) {
+        const choice *c = choice_at(u, k);
+        if (!c || c->needs.packs == 0) continue;
+        replay_tell(r, c, "pack", 600);
+        for (uint32_t copy = 0; copy < r->memory.copies; copy++) {
+            const scout_answer answer = pack(r, s, c, copy, why);
+            if (answer == SCOUT_LOST || answer == SCOUT_NO_MEMORY) return answer;
+            if (answer == SCOUT_OK) continue;
+            (void)bench_status_of(answer, why);
+            if (k == 0)
+                replay_leave_out(u, why);
+            else
+                u->choice_of[1] = 0, u->wanes = *why;
+            break;
+        }
+    }
+    return SCOUT_OK;
+}
+
+static void drop_unpackable(replay *r) {
+    for (int k = 0; k < r->request->operation_count; k++) {
+        replay_unit *u = &r->units[k];
+        for (int c = REPLAY_LANES - 1; c >= 0 && !u->out; c--) {
+            scout_why why;
+            const choice *of = choice_at(u, c);
+            if (!of || of->needs.packs == 0 || can_pack(u, of, &why)) continue;
+            if (c == 0)
+                replay_leave_out(u, &why);
+            else
+                u->choice_of[1] = 0, u->wanes = why;
+        }
+    }
+    int left = 0;
+    for (int k = 0; k < r->step_count; k++)
+        if (!r->units[r->steps[k].unit].out) r->steps[left++] = r->steps[k];
+    r->step_count = left;
+}
+
+scout_answer replay_memory_open(replay *r, scout_why *why) {
+    drop_unpackable(r);
+    scout_answer answer = size_up(r, why);
+    for (int k = 0; k < REPLAY_REGIONS && answer == SCOUT_OK; k++) answer = allocate(r, (replay_region)k, why);
+    if (answer == SCOUT_OK) answer = fill_slots(r, why);
+    if (answer == SCOUT_OK && r->memory.bytes[REPLAY_ACTIVATIONS] > 0)
+        answer = r->api->fill(r->device, r->memory.base[REPLAY_ACTIVATIONS], r->memory.bytes[REPLAY_ACTIVATIONS],
+                              SCOUT_FP32, SCOUT_FILL_NORMAL, replay_mix(r->pass.seed ^ 1), why);
+    for (int k = 0; k < r->step_count && answer == SCOUT_OK; k++)
+        if (!r->units[r->steps[k].unit].out) answer = pack_step(r, &r->steps[k], why);
+    if (answer == SCOUT_OK && r->memory.allocated[REPLAY_SCRATCH]) { /* it is needed no more */
+        r->api->release(r->device, r->memory.allocated[REPLAY_SCRATCH]);
+        r->memory.allocated[REPLAY_SCRATCH] = NULL;
+    }
+    return answer;
+}
+
+void replay_memory_close(replay *r) {
+    for (int k = 0; k < REPLAY_REGIONS; k++) {
+        if (r->memory.allocated[k] && r->answer != SCOUT_LOST) r->api->release(r->device, r->memory.allocated[k]);
+        r->memory.allocated[k] = NULL;
+        r->memory.base[k] = NULL;
+    }
+}

@@ -1,0 +1,490 @@
+/* The model as a whole: which row every operation runs as, the passes of its replay, and model.json. At the end of a
+ * run over a whole model, or alone by --replay. */
+#include "scout/run/run_internal.h"
+
+#include "common/clock.h"
+#include "common/version.h"
+#include "common/whole.h"
+#include "scout/measure/figures.h"
+#include "scout/timing/estimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static const size_t MOST_MEMORY = (size_t)2 << 30;
+enum { LEAST_PASSES = 4, IN_PLACE_PASSES = 3, RUN_BYTES = 64 << 20 };
+static const double target = 0.01, hold_s = 1.5;
+static const double pass_runs = 40, fill_bytes_per_s = 0.5e9; /* what a first pass takes at least, roughly */
+
+typedef struct share { /* of an operation, by its report */
+    bool takes_part, proven;
+    const char *code, *text;    /* why it does not; NULL: it needs none */
+    double default_us, best_us; /* of all its launches in a run */
+    double default_ci, best_ci;
+    double in_place[2]; /* sums over passes */
+    int in_place_passes;
+} share;
+
+typedef struct replay_run {
+    run *r;
+    share *shares;               /* by item of the list */
+    json_t *measurement, *facts; /* owned */
+    double end_s;                /* no pass begins later, but for the least of them; infinite: none is too late */
+    bool least;                  /* the least is made whatever it takes */
+    int pass, device;            /* device: the one that does all; -1: not known */
+    bool over;
+    status failure;
+} replay_run;
+
+/* ---- what runs as what ---- */
+
+static void read_shares(replay_run *w) {
+    run *r = w->r;
+    w->shares = arena_array(&r->arena, share, r->list.count);
+    for (int k = 0; k < r->list.count; k++) {
+        const run_item *i = &r->items[k];
+        const double count = (double)i->operation->count;
+        const report_input in = run_input(r, i, -1);
+        share *s = &w->shares[k];
+        report_figures f;
+        report_read(&in, &f);
+        if (!f.baseline_row) {
+            const bool none = !i->measurement && i->source != RUN_SKIPPED;
+            if (count > 0 && !verdict_is_excused(none ? "" : f.code)) {
+                s->code = none ? "not_asked" : f.code;
+                s->text = none ? "it has no report of this regime and device" : f.text;
+            }
+            continue;
+        }
+        s->takes_part = true;
+        s->proven = f.best_row && f.best_row != f.baseline_row && f.proven_us < f.baseline_us;
+        s->default_us = count * f.baseline_us;
+        s->default_ci = f.baseline_ci;
+        s->best_us = s->proven ? count * f.proven_us : s->default_us;
+        s->best_ci = s->proven ? f.best_ci : f.baseline_ci;
+    }
+}
+
+static json_t *row_json(const json_t *row, json_builder *b) {
+    json_t *to = json_new_object(b);
+    json_put_text(b, to, "name", json_get_text(row, "name"));
+    json_put_text(b, to, "variant", json_get_text(row, "variant"));
+    return to;
+}
+
+static json_t *operations_json(const replay_run *w, json_builder *b) {
+    const run *r = w->r;
+    json_t *list = json_new_array(b);
+    for (int k = 0; k < r->list.count; k++) {
+        const run_item *i = &r->items[k];
+        const report_input in = run_input(r, i, -1);
+        report_figures f;
+        json_t *one = json_new_object(b);
+        json_put(b, one, "operation", operation_to_json(i->operation, b));
+        if (w->shares[k].takes_part) {
+            report_read(&in, &f);
+            json_put(b, one, "default", row_json(f.baseline_row, b));
+            if (w->shares[k].proven) json_put(b, one, "best", row_json(f.best_row, b));
+        }
+        json_push(b, list, one);
+    }
+    return list;
+}
+
+/* ---- passes ---- */
+
+static json_t *job_of(replay_run *w, const run_device *d) {
+    const run *r = w->r;
+    json_builder b = {0};
+    char key[64];
+    json_t *to = json_new_object(&b);
+    regime_key(&r->options->regime, key, sizeof key);
+    json_put_text(&b, to, "what", "replay");
+    json_put_int(&b, to, "job", 0);
+    json_put_int(&b, to, "session", 1);
+    json_put_int(&b, to, "pass", w->pass);
+    json_put_int(&b, to, "seed", (int64_t)w->pass * 7919);
+    json_put_text(&b, to, "regime", key);
+    json_put_bool(&b, to, "exhaustive", r->search.exhaustive);
+    json_put_int(&b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
+    if (d->ceilings) {
+        json_put_real(&b, to, "plateau_bytes", d->ceilings->plateau_bytes);
+        json_put_real(&b, to, "clock_fall", d->ceilings->clock_fall);
+    }
+    if (w->pass == 1) json_put_real(&b, to, "hold_s", hold_s);
+    json_put_bool(&b, to, "in_place", w->pass > 1 && w->pass <= 1 + IN_PLACE_PASSES);
+    json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
+    json_put(&b, to, "flow", operation_flow_to_json(r->list.flow, &b));
+    json_put(&b, to, "operations", operations_json(w, &b));
+    return json_finish(&b, to, &w->failure);
+}
+
+static bool is_enough(const replay_run *w) {
+    const bool timely = run_now() < w->end_s || (w->least && w->pass < LEAST_PASSES);
+    const size_t passes = (size_t)w->pass;
+    if (!timely && w->pass > 0) return true;
+    if (w->pass < LEAST_PASSES) return false;
+    return passes >= estimate_last_look() || (estimate_look(passes) && !figures_wide(w->measurement));
+}
+
+static json_t *next(void *context, int device, int *job) {
+    replay_run *w = context;
+    char what[64];
+    *job = 0;
+    if (w->over || *w->r->stop || (w->device >= 0 && w->device != device) || is_enough(w)) return NULL;
+    w->device = device;
+    w->pass++;
+    snprintf(what, sizeof what, "the model as a whole, pass %d", w->pass);
+    show_progress_hint(&w->r->progress, what);
+    return job_of(w, &w->r->devices[device]);
+}
+
+static int item_of(const run *r, const char *id) {
+    for (int k = 0; k < r->list.count; k++)
+        if (strcmp(r->list.items[k].id, id) == 0) return k;
+    return -1;
+}
+
+static void add_in_place(replay_run *w, const json_t *list) {
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *one = json_array_get(list, k);
+        const int at = item_of(w->r, json_get_text(one, "operation"));
+        const double us[] = {json_get_positive(one, "default_us"), json_get_positive(one, "best_us")};
+        if (at < 0 || !(us[0] > 0) || !(us[1] > 0)) continue;
+        w->shares[at].in_place[0] += us[0];
+        w->shares[at].in_place[1] += us[1];
+        w->shares[at].in_place_passes++;
+    }
+}
+
+static void done(void *context, int device, int job, const json_t *result, const status *st) {
+    replay_run *w = context;
+    (void)device, (void)job;
+    if (!json_is_array(json_object_get(result, "candidates"))) {
+        w->over = true;
+        w->failure = *st;
+        if (result) status_set(&w->failure, STATUS_ENVIRONMENT, "the worker's answer is no measurement");
+        return;
+    }
+    add_in_place(w, json_object_get(json_object_get(result, "replay"), "in_place"));
+    json_t *const facts = json_deep_copy(json_object_get(result, "replay"));
+    if (facts && w->facts && json_get_int(json_object_get(facts, "check"), "compared", 0) == 0)
+        json_object_set(facts, "check", json_object_get(w->facts, "check")); /* of the first pass */
+    json_decref(w->facts);
+    w->facts = facts;
+    w->measurement = figures_add(w->measurement, result);
+    if (w->measurement && w->pass == 1)
+        figures_aim(w->measurement, w->r->options->target_ci > 0 ? w->r->options->target_ci : target);
+    w->over = !w->measurement || !facts;
+    if (w->over) status_set(&w->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+}
+
+static void watch(void *context, supervisor_event_kind event, int device, int job, const char *candidate,
+                  const char *variant, const char *text) {
+    replay_run *w = context;
+    (void)device, (void)job;
+    if (event != SUPERVISOR_RESTART) return;
+    run_warn(w->r, "the model as a whole: %s%s%s%s", candidate ? candidate : "", candidate ? " " : "",
+             candidate && variant ? variant : "", text ? text : "its worker was lost");
+}
+
+/* ---- model.json ---- */
+
+static const json_t *row_named(const json_t *m, const char *name) {
+    const json_t *rows = json_object_get(m, "candidates");
+    for (size_t k = 0; k < json_array_size(rows); k++)
+        if (strcmp(json_get_text(json_array_get(rows, k), "name"), name) == 0) return json_array_get(rows, k);
+    return NULL;
+}
+
+/* Left out by the worker, although it has a report. */
+static bool is_out(const replay_run *w, const char *id) {
+    const json_t *list = json_object_get(w->facts, "left_out");
+    for (size_t k = 0; k < json_array_size(list); k++)
+        if (strcmp(json_get_text(json_array_get(list, k), "operation"), id) == 0) return true;
+    return false;
+}
+
+static bool runs_default(const replay_run *w, const char *id) {
+    const json_t *list = json_object_get(w->facts, "as_default");
+    for (size_t k = 0; k < json_array_size(list); k++)
+        if (strcmp(json_get_text(json_array_get(list, k), "operation"), id) == 0) return true;
+    return false;
+}
+
+static json_t *time_json(const replay_run *w, const json_t *row, bool best, json_builder *b) {
+    const json_t *time = json_object_get(row, "time_us");
+    json_t *to = json_new_object(b);
+    verdict_sum sum = {0};
+    for (int k = 0; k < w->r->list.count; k++) {
+        const share *s = &w->shares[k];
+        const char *id = w->r->list.items[k].id;
+        if (!s->takes_part || is_out(w, id)) continue;
+        const bool other = best && !runs_default(w, id);
+        verdict_sum_add(&sum, other ? s->best_us : s->default_us, other ? s->best_ci : s->default_ci);
+    }
+    const double us = json_get_positive(time, "median"), ci = json_get_number(time, "rel_ci95"),
+                 sum_ci = verdict_sum_ci(&sum);
+    json_put_known(b, to, "time_us", us);
+    json_put_known(b, to, "ci", ci);
+    json_put_text(b, to, "quality", json_get_text(row, "quality"));
+    json_put_real(b, to, "sum_us", sum.us);
+    json_put_known(b, to, "sum_ci", sum_ci);
+    json_put_known(b, to, "over_sum", us / sum.us);
+    json_put_known(b, to, "over_sum_ci", hypot(ci, sum_ci));
+    return to;
+}
+
+static json_t *in_place_json(const replay_run *w, json_builder *b) {
+    json_t *list = json_new_array(b);
+    for (int k = 0; k < w->r->list.count; k++) {
+        const share *s = &w->shares[k];
+        const char *id = w->r->list.items[k].id;
+        if (!s->takes_part || s->in_place_passes == 0 || is_out(w, id)) continue;
+        json_t *one = json_new_object(b);
+        json_put_text(b, one, "operation", id);
+        json_put_int(b, one, "count", w->r->list.items[k].count);
+        json_put_real(b, one, "default_us", s->in_place[0] / s->in_place_passes);
+        json_put_real(b, one, "default_sum_us", s->default_us);
+        json_put_real(b, one, "best_us", s->in_place[1] / s->in_place_passes);
+        json_put_real(b, one, "best_sum_us", runs_default(w, id) ? s->default_us : s->best_us);
+        json_push(b, list, one);
+    }
+    return list;
+}
+
+static json_t *left_out_json(const replay_run *w, json_builder *b) {
+    json_t *list = json_new_array(b);
+    const json_t *of_worker = json_object_get(w->facts, "left_out");
+    for (int k = 0; k < w->r->list.count; k++) {
+        const share *s = &w->shares[k];
+        if (s->takes_part || !s->code) continue;
+        json_t *one = json_new_object(b);
+        json_put_text(b, one, "operation", w->r->list.items[k].id);
+        json_put_text(b, one, "code", s->code);
+        json_put_text(b, one, "text", s->text ? s->text : "");
+        json_push(b, list, one);
+    }
+    for (size_t k = 0; k < json_array_size(of_worker); k++) {
+        json_t *one = json_deep_copy(json_array_get(of_worker, k));
+        const int at = item_of(w->r, json_get_text(one, "operation"));
+        if (at >= 0) json_put_real(b, one, "sum_us", w->shares[at].default_us);
+        json_push(b, list, one);
+    }
+    return list;
+}
+
+static json_t *passes_json(const json_t *m, json_builder *b) {
+    json_t *list = json_new_array(b);
+    const json_t *first = json_object_get(row_named(m, "default"), "passes"),
+                 *best = json_object_get(row_named(m, "best"), "passes");
+    for (size_t k = 0; k < json_array_size(first); k++) {
+        json_t *one = json_new_object(b);
+        json_put_known(b, one, "default_us", json_get_positive(json_array_get(first, k), "time_us"));
+        json_put_known(b, one, "best_us", json_get_positive(json_array_get(best, k), "time_us"));
+        json_push(b, list, one);
+    }
+    return list;
+}
+
+static json_t *model_json(const replay_run *w, const char *plan, json_builder *b) {
+    static const char *const copied[] = {"launches", "bound", "memory", "check", "as_default"};
+    static const char *const seen[] = {"clock_mhz", "power_w", "temperature_c", "throttle"};
+    const run *r = w->r;
+    const supervisor_device *d = r->devices[w->device].about;
+    const json_t *first = row_named(w->measurement, "default"), *best = row_named(w->measurement, "best");
+    char key[64], taken[32];
+    json_t *to = json_new_object(b), *device = json_new_object(b);
+    regime_key(&r->options->regime, key, sizeof key);
+    run_utc(taken, sizeof taken);
+    json_put_text(b, to, "schema", "ceiling-scout/model/1");
+    json_put_text(b, to, "program", version_text);
+    json_put_text(b, to, "taken", taken);
+    json_put_text(b, to, "model", r->list.model ? r->list.model : "");
+    json_put_text(b, device, "name", d->name);
+    json_put_text(b, device, "model", d->identity.name);
+    json_put_text(b, device, "class", d->device_class);
+    json_put_text(b, device, "instance", d->device_instance);
+    json_put_text(b, device, "driver", d->identity.driver);
+    json_put(b, to, "device", device);
+    json_put_text(b, to, "regime", key);
+    json_put_int(b, to, "method", REGIME_METHOD);
+    json_put_text(b, to, "plan", plan);
+    json_put(b, to, "default", time_json(w, first, false, b));
+    json_put(b, to, "best", best ? time_json(w, best, true, b) : json_null());
+    json_put_known(b, to, "ratio", json_get_positive(best, "ratio"));
+    json_put_known(b, to, "ratio_ci", json_get_number(best, "ratio_ci"));
+    for (size_t k = 0; k < sizeof seen / sizeof *seen; k++)
+        if (json_object_get(first, seen[k])) json_put(b, to, seen[k], json_deep_copy(json_object_get(first, seen[k])));
+    json_put_int(b, to, "occurrences", r->list.flow->occurrence_count);
+    if (r->list.flow->cuts > 0) json_put_int(b, to, "cuts", r->list.flow->cuts);
+    for (size_t k = 0; k < sizeof copied / sizeof *copied; k++)
+        if (json_object_get(w->facts, copied[k]))
+            json_put(b, to, copied[k], json_deep_copy(json_object_get(w->facts, copied[k])));
+    json_put(b, to, "left_out", left_out_json(w, b));
+    json_put(b, to, "operations", in_place_json(w, b));
+    json_put(b, to, "passes", passes_json(w->measurement, b));
+    json_put_known(b, to, "seconds", json_get_number(w->measurement, "seconds"));
+    return to;
+}
+
+static bool path_of(const run *r, char *path, size_t room) {
+    return r->options->output && !r->options->output_is_file &&
+           snprintf(path, room, "%s/model.json", r->options->output) < (int)room;
+}
+
+static bool save(const replay_run *w, const char *plan, status *st) {
+    char path[4096];
+    json_builder b = {0};
+    if (!path_of(w->r, path, sizeof path) || run_files_refuse_link(path, st)) return st->code == STATUS_OK;
+    json_t *to = json_finish(&b, model_json(w, plan, &b), st);
+    const bool good = to && json_save(path, to, st);
+    whole_model model;
+    if (good && !w->r->options->quiet && whole_read(to, path, &model, st)) show_whole(stdout, &w->r->arena, to, &model);
+    json_decref(to);
+    return good;
+}
+
+/* ---- all of it ---- */
+
+/* What runs as what, where: a replay of the same is the same. */
+static const char *plan_of(replay_run *w) {
+    run *r = w->r;
+    json_builder b = {0};
+    status st;
+    char key[64];
+    regime_key(&r->options->regime, key, sizeof key);
+    json_t *all = json_finish(&b, operations_json(w, &b), &st);
+    char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+    const char *plan = arena_printf(&r->arena, "%s %s %d %s", key, r->devices[0].about->device_instance,
+                                    (int)REGIME_METHOD, text ? text : "");
+    free(text);
+    json_decref(all);
+    return arena_printf(&r->arena, "%016llx", (unsigned long long)XXH3_64bits(plan, strlen(plan)));
+}
+
+/* Nothing was measured since, and it is there. */
+static bool is_there(const run *r, const char *plan) {
+    char path[4096];
+    const json_limits limits = {.bytes = RUN_BYTES};
+    status st = {0};
+    for (int k = 0; k < r->list.count; k++)
+        if (r->items[k].source == RUN_MEASURED) return false;
+    if (!path_of(r, path, sizeof path) || access(path, F_OK) != 0) return false;
+    json_t *old = json_read(path, &limits, &st);
+    whole_model model;
+    const bool same = old && whole_read(old, path, &model, &st) && strcmp(json_get_text(old, "plan"), plan) == 0;
+    if (same && !r->options->quiet) show_whole(stdout, &((run *)(uintptr_t)r)->arena, old, &model);
+    json_decref(old);
+    return same;
+}
+
+/* Seconds that a first pass takes at least. */
+static double expected_s(const replay_run *w) {
+    double us = 0;
+    for (int k = 0; k < w->r->list.count; k++) us += w->shares[k].default_us;
+    return 1e-6 * us * pass_runs + (double)w->r->list.memory.weight_bytes / fill_bytes_per_s;
+}
+
+bool run_replay(run *r, double end_s, bool alone, status *st) {
+    const bool least = alone || r->budget.end == 0; /* without a budget the least of passes is made */
+    replay_run w = {.r = r, .end_s = end_s, .least = least, .device = -1};
+    int parts = 0;
+    read_shares(&w);
+    for (int k = 0; k < r->list.count; k++) parts += w.shares[k].takes_part;
+    if (parts == 0) return status_fail(st, STATUS_INPUT, "no operation has a report to replay; measure them first");
+    const char *plan = plan_of(&w);
+    if (!alone && is_there(r, plan)) return true;
+    if (!least && run_now() + expected_s(&w) > end_s) {
+        run_warn(r, "the model was not measured as a whole: its budget has no time left for that; scout_batch --replay "
+                    "does it alone");
+        run_replay_forget(r);
+        return true;
+    }
+    const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st);
+    if (good && !w.measurement) *st = w.failure;
+    const bool whole = good && w.measurement &&
+                       json_get_positive(json_object_get(row_named(w.measurement, "default"), "time_us"), "median") > 0;
+    const bool saved = whole && save(&w, plan, st);
+    if (whole && w.failure.code != STATUS_OK)
+        run_warn(r, "the model as a whole: pass %d failed: %s", w.pass, w.failure.text);
+    json_decref(w.measurement);
+    json_decref(w.facts);
+    return saved;
+}
+
+void run_replay_forget(const run *r) {
+    char path[4096];
+    const json_limits limits = {.bytes = RUN_BYTES};
+    status st = {0};
+    if (!path_of(r, path, sizeof path) || access(path, F_OK) != 0 || files_is_link(path)) return;
+    json_t *old = json_read(path, &limits, &st);
+    if (old && json_check_schema(old, "model", 1, path, &st)) unlink(path);
+    json_decref(old);
+}
+
+/* ---- --replay ---- */
+
+/* Rows and operations are those of the run that filled the folder, and so are its device and regime. */
+static bool read_story(const char *folder, const json_t *story, options *o, char *ops, size_t room, status *st) {
+    const json_t *were = json_object_get(story, "options");
+    const char *named = json_get_text_or_null(were, "operations");
+    if (snprintf(ops, room, "%s/ops.json", folder) >= (int)room)
+        return status_fail(st, STATUS_USAGE, "--replay: the folder's name is too long");
+    if (access(ops, F_OK) != 0 && named) snprintf(ops, room, "%s", named);
+    if (access(ops, F_OK) != 0)
+        return status_fail(st, STATUS_INPUT,
+                           "%s: has no ops.json, and its run.json names none that is there; give the folder "
+                           "of a model that was measured",
+                           folder);
+    o->mode = OPTIONS_BATCH;
+    o->ops_path = ops;
+    o->output = folder;
+    o->resume = o->no_fusions = true;
+    if (!story) return true;
+    const char *under = json_get_text(story, "regime");
+    if (!regime_from_key(under, &o->regime))
+        return status_fail(st, STATUS_INPUT, "%s/run.json: its regime \"%.40s\" is not known", folder, under);
+    if (strcmp(o->devices, "auto") == 0)
+        o->devices = json_get_text(json_array_get(json_object_get(story, "devices"), 0), "name");
+    o->precision = json_get_text_or_null(were, "precision");
+    o->candidate = json_get_text_or_null(were, "candidate");
+    o->before = json_get_text_or_null(were, "before");
+    o->exhaustive = json_is_true(json_object_get(were, "exhaustive"));
+    const double early = json_get_number(were, "early_exit"), threshold = json_get_number(were, "weight_threshold");
+    if (early >= 0) o->early_exit = early;
+    if (threshold > 0) o->weight_threshold = threshold;
+    return true;
+}
+
+static void work(run *r, status *st) {
+    if (!run_set_up(r, st)) return;
+    run_files_resume(r);
+    if (!r->list.flow) {
+        status_set(st, STATUS_INPUT, "%s: tells no dataflow; extract the operations again", r->options->ops_path);
+        return;
+    }
+    (void)run_replay(r, r->budget.end > 0 ? r->budget.end : INFINITY, true, st);
+}
+
+status_code run_replay_folder(const options *o, const volatile int *stop, status *st) {
+    const json_limits limits = {.bytes = RUN_BYTES};
+    char path[4096], ops[4096];
+    options of = *o;
+    json_t *story = NULL;
+    if (snprintf(path, sizeof path, "%s/run.json", o->replay) >= (int)sizeof path)
+        return status_set(st, STATUS_USAGE, "--replay: the folder's name is too long");
+    if (access(path, F_OK) == 0) {
+        story = json_read(path, &limits, st);
+        if (!story || !json_check_schema(story, "run", 1, path, st)) {
+            json_decref(story);
+            return st->code;
+        }
+    }
+    if (read_story(o->replay, story, &of, ops, sizeof ops, st)) (void)run_whole(&of, stop, MOST_MEMORY, work, st);
+    json_decref(story);
+    return st->code;
+}

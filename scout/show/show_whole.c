@@ -1,0 +1,72 @@
+/* The model as a whole: a sentence, and below it what it is made of. */
+#include "scout/show/show.h"
+
+#include "common/amount.h"
+#include "common/plain.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WORST = 5 };
+
+static void show_time_of(FILE *out, const char *name, const whole_time *t) {
+    fprintf(out, "  %-9s %s %s", name, amount_time(t->us).s, amount_within(t->ci).s);
+    if (t->sum_us > 0)
+        fprintf(out, ", the sum of its parts %s %s: %+.1f %%", amount_time(t->sum_us).s, amount_within(t->sum_ci).s,
+                100 * (t->us / t->sum_us - 1));
+    fputc('\n', out);
+}
+
+static double off(const json_t *one) {
+    return json_get_positive(one, "default_us") - json_get_positive(one, "default_sum_us");
+}
+
+/* Those that differ most, in the time of the model. */
+static void show_differences(FILE *out, arena *a, const json_t *list) {
+    const json_t *shown[WORST];
+    for (int k = 0; k < WORST; k++) {
+        shown[k] = NULL;
+        for (size_t n = 0; n < json_array_size(list); n++) {
+            const json_t *one = json_array_get(list, n);
+            bool taken = !isfinite(off(one));
+            for (int before = 0; before < k; before++) taken = taken || shown[before] == one;
+            if (!taken && (!shown[k] || fabs(off(one)) > fabs(off(shown[k])))) shown[k] = one;
+        }
+        if (!shown[k]) return;
+        if (k == 0) fputs("  in place, against what was measured alone:\n", out);
+        fprintf(out, "    %s  %s instead of %s\n", plain_cell(a, json_get_text(shown[k], "operation"), 64),
+                amount_time(json_get_positive(shown[k], "default_us")).s,
+                amount_time(json_get_positive(shown[k], "default_sum_us")).s);
+    }
+}
+
+static void show_left_out(FILE *out, arena *a, const json_t *list, const char *what) {
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *one = json_array_get(list, k);
+        fprintf(out, "  %s: %s: %s\n", what, plain_cell(a, json_get_text(one, "operation"), 64),
+                plain_cell(a, json_get_text(one, "text"), 200));
+    }
+}
+
+void show_whole(FILE *out, arena *a, const json_t *root, const whole_model *w) {
+    char text[256];
+    const json_t *memory = json_object_get(root, "memory"), *bound = json_object_get(root, "bound");
+    whole_say(w, text, sizeof text);
+    fprintf(out, "the model: %s\n", text);
+    show_time_of(out, "defaults", &w->first);
+    if (!w->same) {
+        show_time_of(out, "proven", &w->best);
+        fprintf(out, "  ratio     %.4f %s\n", w->ratio, amount_within(w->ratio_ci).s);
+    }
+    fprintf(out, "  memory    weights %s, activations %s (at least %s); %lld of %lld tensors found in the dataflow\n",
+            amount_bytes(fmax(json_get_number(memory, "weight_bytes"), 0)).s,
+            amount_bytes(fmax(json_get_number(memory, "activation_bytes"), 0)).s,
+            amount_bytes(fmax(json_get_number(memory, "activation_least_bytes"), 0)).s,
+            (long long)json_get_int(bound, "found", 0), (long long)json_get_int(bound, "of", 0));
+    if (json_get_int(memory, "weights_shared", 0) > 0)
+        fprintf(out, "            memory is short: occurrences of an operation share %lld weights\n",
+                (long long)json_get_int(memory, "weights_shared", 0));
+    show_differences(out, a, json_object_get(root, "operations"));
+    show_left_out(out, a, json_object_get(root, "left_out"), "left out");
+    show_left_out(out, a, json_object_get(root, "as_default"), "by its default");
+}

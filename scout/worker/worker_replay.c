@@ -1,0 +1,111 @@
+/* The job `replay`: a pass over the whole model. What it asks for is read once, and kept with the plans between passes.
+ */
+#include "scout/worker/worker_jobs.h"
+
+#include "scout/plan/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OPERATIONS = 100000 };
+static const size_t arena_bytes = (size_t)1 << 30;
+
+struct worker_replay {
+    int64_t session;
+    json_t *body; /* owned: texts are borrowed from it */
+    guard guard;
+    arena arena;
+    replay_request request;
+    replay *replay;
+};
+
+static const char *text_or_null(const json_t *o, const char *key) { return json_string_value(json_object_get(o, key)); }
+
+static replay_row read_row(const json_t *o) {
+    return (replay_row){text_or_null(o, "name"), text_or_null(o, "variant")};
+}
+
+static void read_operations(worker_replay *w, const json_t *list) {
+    const size_t n = json_array_size(list);
+    if (n > MOST_OPERATIONS) guard_fail(&w->guard, STATUS_ENVIRONMENT, "a replay of %zu operations", n);
+    replay_operation *to = arena_array(&w->arena, replay_operation, n);
+    for (size_t k = 0; k < n; k++) {
+        const json_t *one = json_array_get(list, k);
+        operation_from_json(json_object_get(one, "operation"), &w->arena, &to[k].operation);
+        to[k].rows[0] = read_row(json_object_get(one, "default"));
+        to[k].rows[1] = read_row(json_object_get(one, "best"));
+    }
+    w->request.operations = to;
+    w->request.operation_count = (int)n;
+}
+
+/* Fails through the guard. */
+static void read_request(worker_replay *w) {
+    const json_t *body = w->body;
+    replay_request *q = &w->request;
+    if (!regime_from_key(json_get_text(body, "regime"), &q->regime))
+        guard_fail(&w->guard, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", json_get_text(body, "regime"));
+    read_operations(w, json_object_get(body, "operations"));
+    q->flow = operation_flow_from_json(json_object_get(body, "flow"), q->operation_count, &w->arena);
+    q->workspace_limit = (uint64_t)worker_request_number(body, "workspace_limit", REGIME_WORKSPACE_BYTES);
+    q->exhaustive = json_is_true(json_object_get(body, "exhaustive"));
+    q->plateau_bytes = worker_request_number(body, "plateau_bytes", 0);
+    q->clock_fall = worker_request_number(body, "clock_fall", 0);
+    q->only = text_or_null(body, "only");
+    q->exclusions = worker_request_exclusions(json_object_get(body, "exclusions"), &w->arena, &q->exclusion_count);
+}
+
+static bool read_guarded(worker_replay *w) {
+    if (!guard_enter(&w->guard)) return false;
+    read_request(w);
+    return true;
+}
+
+void worker_replay_forget(worker *w) {
+    worker_replay *r = w->replay;
+    w->replay = NULL;
+    if (!r) return;
+    replay_close(r->replay);
+    arena_free(&r->arena);
+    json_decref(r->body);
+    free(r);
+}
+
+static worker_replay *replay_of(worker *w, const json_t *body, worker_end *end) {
+    const int64_t session = json_integer_value(json_object_get(body, "session"));
+    if (w->replay && w->replay->session == session) return w->replay;
+    worker_replay_forget(w);
+    worker_replay *r = calloc(1, sizeof *r);
+    if (!r) {
+        status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
+        return NULL;
+    }
+    w->replay = r;
+    r->session = session;
+    r->body = json_deep_copy(body);
+    guard_init(&r->guard);
+    arena_init(&r->arena, &r->guard, arena_bytes);
+    if (read_guarded(r)) r->replay = replay_open(w->api, w->device, &w->identity, &r->request, &w->watcher);
+    if (r->replay) return r;
+    if (r->guard.st.code != STATUS_OK)
+        end->st = r->guard.st;
+    else
+        status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
+    worker_replay_forget(w);
+    return NULL;
+}
+
+json_t *worker_jobs_replay(worker *w, const json_t *body, worker_end *end) {
+    w->watcher = (measure_watcher){.context = w, .step = worker_step};
+    if (!worker_jobs_open(w, end)) return NULL;
+    worker_replay *r = replay_of(w, body, end);
+    if (!r) return NULL;
+    const replay_pass pass = {.number = (int)fmax(worker_request_number(body, "pass", 1), 1),
+                              .seed = (uint64_t)json_integer_value(json_object_get(body, "seed")),
+                              .hold_s = worker_request_number(body, "hold_s", 0),
+                              .in_place = json_is_true(json_object_get(body, "in_place"))};
+    json_t *result = replay_run(r->replay, &pass, &end->answer, &end->why);
+    if (!result) worker_replay_forget(w);
+    return result;
+}
