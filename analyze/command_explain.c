@@ -113,7 +113,7 @@ static status_code fail_several(const study_group *g, const char *asked, size_t 
 
 static status_code explain_one(study *s, const study_group *group, const study_report *r, size_t most, status *st) {
     status left_out = {0};
-    json_t *report = study_detail(r, st), *run = study_run(r->path, &left_out);
+    json_t *report = study_detail(r, st), *run = study_beside_report(r->path, "run", &left_out);
     const explain e = {.to = terminal_of(stdout, WIDTH),
                        .arena = &s->arena,
                        .group = group,

@@ -216,7 +216,7 @@ summarize() {
     if (($(count_reports) == 0)); then return; fi # a model without operations
     derive dispatch 'reports fusions' 'dispatch.json dispatch.h' \
         dispatch "$folder" -o "$folder/dispatch.json" --header "$folder/dispatch.h"
-    derive analyze 'reports fusions run.json' 'summary.txt summary.json summary.md summary.csv junit.xml report.html' "$folder" -o "$folder"
+    derive analyze 'reports fusions run.json model.json' 'summary.txt summary.json summary.md summary.csv junit.xml report.html' "$folder" -o "$folder"
     if [[ -e $folder/summary.txt ]]; then printf '\n%s\n' "$(<"$folder/summary.txt")"; fi
     if [[ -e $folder/report.html ]]; then printf '\nthe whole report: %s\n' "$(shown "$folder/report.html")"; fi
 }

@@ -101,7 +101,7 @@ static void group(page *p, size_t k) {
     p->g = &p->m->groups[k];
     p->number = k + 1;
     status left_out = {0};
-    p->run = p->g->group->count ? study_run(p->g->group->reports[0].path, &left_out) : NULL;
+    p->run = p->g->group->count ? study_beside_report(p->g->group->reports[0].path, "run", &left_out) : NULL;
     p->device = device_of(p);
     p->moments = arena_array(&p->arena, page_moment, p->g->row_count + 1);
     p->moment_count = 0;

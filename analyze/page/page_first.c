@@ -129,6 +129,13 @@ static void totals(page *p) {
     snprintf(proven, sizeof proven, " <span class=\"soft\">%s less</span>", page_percent(t->proven_us / all).s);
     snprintf(ceiling, sizeof ceiling, " <span class=\"soft\">%s less</span>",
              page_percent(1 - t->measured_ceiling_us / all).s);
+    if (p->g->group->whole.known) {
+        char said[256];
+        study_whole_say(&p->g->group->whole, said, sizeof said);
+        fputs("<h3>One run of the model</h3>\n<p class=\"whole\">", p->out);
+        page_say(p, said);
+        fputs("</p>\n", p->out);
+    }
     fprintf(p->out, "<h3>One run of the model, %s operations added up</h3>\n<dl class=\"bars\">",
             p->g->group->partial.text ? "the measured" : "all");
     bar(p, "by the default", "now", all, all, now);

@@ -74,32 +74,32 @@ const char *study_why(const char *text, const char *path) {
     return strncmp(text, path, n) == 0 && text[n] == ':' ? text + n + 2 : text;
 }
 
-json_t *study_run(const char *path, status *st) {
+json_t *study_beside_report(const char *path, const char *kind, status *st) {
     const json_limits limits = {.bytes = STUDY_BYTES};
-    const size_t folder = (size_t)(files_base(path) - path);
-    char *place = malloc(folder + sizeof "../run.json");
-    json_t *run = NULL;
+    const size_t folder = (size_t)(files_base(path) - path), room = folder + strlen(kind) + sizeof "../.json";
+    char *place = malloc(room);
+    json_t *found = NULL;
     if (!place) {
-        status_set(st, STATUS_ENVIRONMENT, "run.json: out of memory; free some and run again");
+        status_set(st, STATUS_ENVIRONMENT, "%s.json: out of memory; free some and run again", kind);
         return NULL;
     }
     memcpy(place, path, folder);
-    static const char *const places[] = {"../run.json", "run.json"};
-    for (size_t k = 0; !run && k < sizeof places / sizeof places[0]; k++) {
+    static const char *const places[] = {"../", ""};
+    for (size_t k = 0; !found && k < sizeof places / sizeof places[0]; k++) {
         status bad = {0};
-        memcpy(place + folder, places[k], strlen(places[k]) + 1);
+        snprintf(place + folder, room - folder, "%s%s.json", places[k], kind);
         if (files_is_link(place))
             status_set(&bad, STATUS_INPUT, "%s: is a link; put the file itself there", place);
         else if (access(place, F_OK) == 0)
-            run = json_read(place, &limits, &bad);
-        if (run && !json_check_schema(run, "run", 1, place, &bad)) {
-            json_decref(run);
-            run = NULL;
+            found = json_read(place, &limits, &bad);
+        if (found && !json_check_schema(found, kind, 1, place, &bad)) {
+            json_decref(found);
+            found = NULL;
         }
-        if (bad.code != STATUS_OK) status_set(st, bad.code, "run.json: %s", study_why(bad.text, place));
+        if (bad.code != STATUS_OK) status_set(st, bad.code, "%s.json: %s", kind, study_why(bad.text, place));
     }
     free(place);
-    return run;
+    return found;
 }
 
 bool study_has_baseline(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }

@@ -1,5 +1,5 @@
-/* Owns what is read beside a folder's reports: run.json says how its run went and what it was to measure, ops.json
- * names the nodes of the model that each operation stands for. */
+/* Owns what is read beside a folder's reports: run.json says how its run went and what it was to measure, model.json
+ * how long the model takes as a whole, ops.json names the nodes of the model that each operation stands for. */
 #include "analyze/study/study_internal.h"
 
 #include "common/files.h"
@@ -177,20 +177,40 @@ static void read_ops(study *s, const char *reports, study_held *held, study_besi
     }
 }
 
+/* ---- model.json ---- */
+
+/* One that was measured on another device or in another way is of other reports than these. */
+static bool is_of(const json_t *model, const study_beside *b) {
+    return plain_same(json_get_text(json_object_get(model, "device"), "class"), b->device_class) &&
+           plain_same(json_get_text(model, "regime"), b->regime) && json_get_int(model, "method", 0) == b->method;
+}
+
+static void read_model(study *s, const char *folder, const char *reports, study_held *held, study_beside *to) {
+    status st = {0};
+    if (!to->device_class) return;
+    held->model = study_beside_report(arena_printf(&s->arena, "%s/", reports), "model", &st);
+    if (held->model && is_of(held->model, to)) (void)study_whole_read(held->model, &to->whole, &st);
+    if (st.code != STATUS_OK)
+        study_skip(s, folder, arena_printf(&s->arena, "%s%s", held->model ? "model.json: " : "", st.text));
+    study_let_go(held);
+}
+
 /* ---- a folder ---- */
 
 void study_let_go(study_held *held) {
     free(held->bytes);
     json_decref(held->run);
+    json_decref(held->model);
     *held = (study_held){.bytes = NULL};
 }
 
 void study_look_beside(study *s, const char *folder, const char *reports, study_held *held, study_beside *to) {
     status st = {0};
-    held->run = study_run(arena_printf(&s->arena, "%s/", reports), &st);
+    held->run = study_beside_report(arena_printf(&s->arena, "%s/", reports), "run", &st);
     if (held->run) take_run(s, held->run, to);
     if (!held->run && st.code != STATUS_OK) study_skip(s, folder, arena_strndup(&s->arena, st.text, strlen(st.text)));
     study_let_go(held);
+    read_model(s, folder, reports, held, to);
     if (s->options.layers) read_ops(s, reports, held, to);
 }
 

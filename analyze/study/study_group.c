@@ -136,6 +136,7 @@ static void fill(study *s, study_group *g, size_t which, const study_file *files
             add_model(s, g, model_of(s, s->options.folders[files[k].folder]));
             study_join_course(&g->course, &s->beside[files[k].folder]);
             g->memory = g->models == 1 ? s->beside[files[k].folder].memory : (study_memory){.at = NULL};
+            g->whole = g->models == 1 ? s->beside[files[k].folder].whole : (study_whole){.known = false};
         }
         folder = files[k].folder;
         if (g->device_instance != files[k].device_instance) g->device_instance = NULL;
@@ -158,6 +159,7 @@ static void join_without_reports(study *s, int folder) {
         add_model(s, g, model_of(s, s->options.folders[folder]));
         study_join_course(&g->course, b);
         g->memory = (study_memory){.at = NULL};
+        g->whole = (study_whole){.known = false};
         return;
     }
 }

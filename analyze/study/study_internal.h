@@ -51,6 +51,7 @@ typedef struct study_asked {
 typedef struct study_beside {
     const char *state; /* of run.json; NULL: there is none */
     study_memory memory;
+    study_whole whole;                 /* of model.json, where that is of the same device and regime */
     study_asked *operations, *fusions; /* that the run was to measure */
     size_t operation_count, fusion_count;
     size_t absent, left, absent_fusions; /* of them, without a report */
@@ -64,11 +65,13 @@ typedef struct study_beside {
 
 /* study_beside.c: what a jump out of it must give back. */
 typedef struct study_held {
-    json_t *run;
+    json_t *run, *model;
     char *bytes;
 } study_held;
 void study_let_go(study_held *held);
 void study_look_beside(study *s, const char *folder, const char *reports, study_held *held, study_beside *to);
+/* study_whole.c: false: it says what cannot be; st tells. */
+bool study_whole_read(const json_t *root, study_whole *out, status *st);
 /* weight: the name of the report's weight, or NULL. */
 void study_name_layers(study *s, const study_beside *b, const char *weight, study_report *r);
 

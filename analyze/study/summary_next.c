@@ -166,7 +166,7 @@ static void say_compare(maker *m) {
         const char *reports = arena_printf(a, "%s/reports", one);
         if (access(reports, F_OK) != 0) continue;
         looked++;
-        m->other = study_run(arena_printf(a, "%s/", reports), &st);
+        m->other = study_beside_report(arena_printf(a, "%s/", reports), "run", &st);
         if (m->other && is_before(m, latest)) {
             const char *started = json_get_text(m->other, "started");
             latest = arena_strndup(a, started, strlen(started));
@@ -208,7 +208,7 @@ static void make(maker *m) {
     m->to->next = arena_array(&m->s->arena, summary_next, MOST_NEXT);
     if (g->count == 0) return;
     m->folder = folder_of(m->s, m->to->rows[0].report->path);
-    m->run = g->models == 1 ? study_run(m->to->rows[0].report->path, &st) : NULL;
+    m->run = g->models == 1 ? study_beside_report(m->to->rows[0].report->path, "run", &st) : NULL;
     if (m->run) say_scout(m);
     say_explain(m);
     if (m->run) say_compare(m);

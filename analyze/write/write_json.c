@@ -230,6 +230,30 @@ static void put_fusions(json_stream *s, const summary_group *g) {
     json_stream_close(s);
 }
 
+static void put_whole_time(json_stream *s, const char *name, const study_whole_time *t) {
+    json_stream_open(s, name, '{', false);
+    json_stream_real(s, "time_us", t->us);
+    put_known(s, "ci", t->ci);
+    if (t->sum_us > 0) {
+        json_stream_real(s, "sum_us", t->sum_us);
+        put_known(s, "sum_ci", t->sum_ci);
+    }
+    json_stream_close(s);
+}
+
+static void put_whole(json_stream *s, const study_whole *w) {
+    if (!w->known) return;
+    json_stream_open(s, "whole", '{', false);
+    put_whole_time(s, "default", &w->first);
+    if (!w->same) {
+        put_whole_time(s, "best", &w->best);
+        json_stream_real(s, "ratio", w->ratio);
+        put_known(s, "ratio_ci", w->ratio_ci);
+    }
+    if (w->left_out > 0) json_stream_int(s, "left_out", w->left_out);
+    json_stream_close(s);
+}
+
 static void put_group(json_stream *s, const summary_group *g) {
     json_stream_open(s, NULL, '{', false);
     json_stream_text(s, "model", g->group->model);
@@ -239,6 +263,7 @@ static void put_group(json_stream *s, const summary_group *g) {
     json_stream_int(s, "method", g->group->method);
     put_partial(s, g->group);
     put_memory(s, &g->group->memory);
+    put_whole(s, &g->group->whole);
     put_totals(s, g);
     put_categories(s, g);
     put_missing(s, g);

@@ -60,6 +60,11 @@ static void write_first(FILE *out, const summary_group *g) {
 static void write_totals(FILE *out, const summary_group *g) {
     const summary_sum *all = &g->all;
     fputs("## Totals\n\n", out);
+    if (g->group->whole.known) {
+        char said[256];
+        study_whole_say(&g->group->whole, said, sizeof said);
+        fprintf(out, "**The model: %s.**\n\n", said);
+    }
     if (g->group->memory.at)
         fprintf(out, "Weights %s, activations %s %s (at %s).\n\n",
                 amount_bytes((double)g->group->memory.weight_bytes).s, g->group->memory.least ? "at least" : "at most",

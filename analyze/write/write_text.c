@@ -50,6 +50,11 @@ static void write_head(text *t, const summary_group *g) {
     const summary_sum *optimal = &g->outcomes[SUMMARY_OPTIMAL], *open = &g->outcomes[SUMMARY_OPEN];
     if (of->partial.text) styled(t, TERMINAL_YELLOW, "%s", of->partial.text);
     styled(t, TERMINAL_BOLD, "%s · %s · %s", of->model, of->device, of->regime);
+    if (of->whole.known) {
+        char said[256];
+        study_whole_say(&of->whole, said, sizeof said);
+        styled(t, TERMINAL_BOLD, "%s", said);
+    }
     if (of->memory.at)
         line(t, "weights %s, activations %s %s (at %s)", amount_bytes((double)of->memory.weight_bytes).s,
              of->memory.least ? "at least" : "at most", amount_bytes((double)of->memory.activation_bytes).s,

@@ -4,7 +4,7 @@
 
 #include "common/liveness.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/plan/bind.h"
+#include "scout/plan/binding.h"
 #include "scout/plan/place.h"
 
 #include <math.h>
@@ -77,7 +77,7 @@ static void bind_all(layout *l) {
     for (int k = 0; k < r->step_count; k++) {
         const replay_step *s = &r->steps[k];
         const scout_op *op = op_of(r, s);
-        r->places_found += bind_tensors(f, &f->occurrences[s->occurrence], op, l->bound[k]);
+        r->places_found += binding_tensors(f, &f->occurrences[s->occurrence], op, l->bound[k]);
         r->places += (int)op->tensor_count;
         for (uint32_t t = 0; t < op->tensor_count; t++) {
             const int tensor = l->bound[k][t];
@@ -98,7 +98,7 @@ static replay_place place_activation(layout *l, const replay_step *s, uint32_t t
     const operation_flow *f = r->request->flow;
     const scout_op *op = op_of(r, s);
     const scout_tensor *want = &op->tensors[t];
-    const int owner = tensor >= 0 ? bind_owner(f, tensor) : -1;
+    const int owner = tensor >= 0 ? binding_owner(f, tensor) : -1;
     const uint64_t offset = tensor >= 0 ? (uint64_t)f->tensors[tensor].offset : 0;
     const bool made = owner >= 0 && l->item[owner] >= 0, bounded = want->role != SCOUT_OUTPUT && want->below > 0;
     if (made && !bounded) return (replay_place){REPLAY_ACTIVATIONS, -1, l->items[l->item[owner]].offset + offset};
@@ -119,7 +119,7 @@ static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, 
     const replay_unit *u = &r->units[s->unit];
     const scout_tensor *want = &u->op.tensors[t];
     const void *given = u->weights.bytes && u->weights.tensor == t ? u->weights.bytes : NULL;
-    const int owner = tensor >= 0 ? bind_owner(f, tensor) : -1;
+    const int owner = tensor >= 0 ? binding_owner(f, tensor) : -1;
     int *slot = owner >= 0 ? &l->slot[owner] : NULL;
     if (slot && *slot >= 0 && r->slots[*slot].region == REPLAY_WEIGHTS) {
         share_slot(r, *slot, &u->op, want);
@@ -138,7 +138,7 @@ static void place_step(layout *l, int k) {
     for (uint32_t t = 0; t < op->tensor_count; t++) {
         const int tensor = l->bound[k][t];
         const operation_flow *f = l->replay->request->flow;
-        const bool constant = tensor >= 0 && f->tensors[bind_owner(f, tensor)].constant;
+        const bool constant = tensor >= 0 && f->tensors[binding_owner(f, tensor)].constant;
         s->places[t] = constant || is_constant(&op->tensors[t]) ? place_constant(l, s, t, tensor)
                                                                 : place_activation(l, s, t, tensor);
     }

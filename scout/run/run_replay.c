@@ -4,7 +4,6 @@
 
 #include "common/clock.h"
 #include "common/version.h"
-#include "common/whole.h"
 #include "scout/measure/figures.h"
 #include "scout/timing/estimate.h"
 
@@ -342,8 +341,7 @@ static bool save(const replay_run *w, const char *plan, status *st) {
     if (!path_of(w->r, path, sizeof path) || run_files_refuse_link(path, st)) return st->code == STATUS_OK;
     json_t *to = json_finish(&b, model_json(w, plan, &b), st);
     const bool good = to && json_save(path, to, st);
-    whole_model model;
-    if (good && !w->r->options->quiet && whole_read(to, path, &model, st)) show_whole(stdout, &w->r->arena, to, &model);
+    if (good && !w->r->options->quiet) show_whole(stdout, &w->r->arena, to);
     json_decref(to);
     return good;
 }
@@ -367,7 +365,7 @@ static const char *plan_of(replay_run *w) {
 }
 
 /* Nothing was measured since, and it is there. */
-static bool is_there(const run *r, const char *plan) {
+static bool is_there(run *r, const char *plan) {
     char path[4096];
     const json_limits limits = {.bytes = RUN_BYTES};
     status st = {0};
@@ -375,9 +373,9 @@ static bool is_there(const run *r, const char *plan) {
         if (r->items[k].source == RUN_MEASURED) return false;
     if (!path_of(r, path, sizeof path) || access(path, F_OK) != 0) return false;
     json_t *old = json_read(path, &limits, &st);
-    whole_model model;
-    const bool same = old && whole_read(old, path, &model, &st) && strcmp(json_get_text(old, "plan"), plan) == 0;
-    if (same && !r->options->quiet) show_whole(stdout, &((run *)(uintptr_t)r)->arena, old, &model);
+    const bool same =
+        old && json_check_schema(old, "model", 1, path, &st) && strcmp(json_get_text(old, "plan"), plan) == 0;
+    if (same && !r->options->quiet) show_whole(stdout, &r->arena, old);
     json_decref(old);
     return same;
 }

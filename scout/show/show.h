@@ -3,7 +3,6 @@
 #pragma once
 
 #include "common/arena.h"
-#include "common/whole.h"
 #include "scout/cache/cache.h"
 #include "scout/report/counters.h"
 #include "scout/report/crossover.h"
@@ -55,7 +54,7 @@ void show_weight_of(FILE *out, arena *a, const report_input *in); /* the same be
 /* From how many zeros on leaving them out is faster than the dense product. */
 void show_crossovers(FILE *out, arena *a, const crossover *found, int count);
 /* The model as a whole, and where it differs from the sum of its parts; `root`: model.json. */
-void show_whole(FILE *out, arena *a, const json_t *root, const whole_model *w);
+void show_whole(FILE *out, arena *a, const json_t *root);
 void show_sweep(FILE *out, const ceilings *c);
 void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
                    const json_t *audit);

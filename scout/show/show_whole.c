@@ -1,4 +1,4 @@
-/* The model as a whole: a sentence, and below it what it is made of. */
+/* The model as a whole, and where it differs from the sum of its parts. */
 #include "scout/show/show.h"
 
 #include "common/amount.h"
@@ -9,11 +9,12 @@
 
 enum { WORST = 5 };
 
-static void show_time_of(FILE *out, const char *name, const whole_time *t) {
-    fprintf(out, "  %-9s %s %s", name, amount_time(t->us).s, amount_within(t->ci).s);
-    if (t->sum_us > 0)
-        fprintf(out, ", the sum of its parts %s %s: %+.1f %%", amount_time(t->sum_us).s, amount_within(t->sum_ci).s,
-                100 * (t->us / t->sum_us - 1));
+static void show_time_of(FILE *out, const char *name, const json_t *t) {
+    const double us = json_get_positive(t, "time_us"), sum = json_get_positive(t, "sum_us");
+    fprintf(out, "  %-9s %s %s", name, amount_time(us).s, amount_within(json_get_number(t, "ci")).s);
+    if (sum > 0)
+        fprintf(out, ", the sum of its parts %s %s: %+.1f %%", amount_time(sum).s,
+                amount_within(json_get_number(t, "sum_ci")).s, 100 * (us / sum - 1));
     fputc('\n', out);
 }
 
@@ -48,15 +49,15 @@ static void show_left_out(FILE *out, arena *a, const json_t *list, const char *w
     }
 }
 
-void show_whole(FILE *out, arena *a, const json_t *root, const whole_model *w) {
-    char text[256];
-    const json_t *memory = json_object_get(root, "memory"), *bound = json_object_get(root, "bound");
-    whole_say(w, text, sizeof text);
-    fprintf(out, "the model: %s\n", text);
-    show_time_of(out, "defaults", &w->first);
-    if (!w->same) {
-        show_time_of(out, "proven", &w->best);
-        fprintf(out, "  ratio     %.4f %s\n", w->ratio, amount_within(w->ratio_ci).s);
+void show_whole(FILE *out, arena *a, const json_t *root) {
+    const json_t *memory = json_object_get(root, "memory"), *bound = json_object_get(root, "bound"),
+                 *best = json_object_get(root, "best");
+    fputs("the model, measured as a whole\n", out);
+    show_time_of(out, "defaults", json_object_get(root, "default"));
+    if (json_is_object(best)) {
+        show_time_of(out, "proven", best);
+        fprintf(out, "  ratio     %.4f %s\n", json_get_positive(root, "ratio"),
+                amount_within(json_get_number(root, "ratio_ci")).s);
     }
     fprintf(out, "  memory    weights %s, activations %s (at least %s); %lld of %lld tensors found in the dataflow\n",
             amount_bytes(fmax(json_get_number(memory, "weight_bytes"), 0)).s,

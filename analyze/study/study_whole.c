@@ -1,14 +1,15 @@
-/* Reading and telling model.json. */
-#include "common/whole.h"
+/* Owns model.json: reading it as if a stranger had written it, and the sentence in which people are told. */
+#include "analyze/study/study_internal.h"
 
 #include "common/amount.h"
+#include "common/json.h"
 
 #include <math.h>
 #include <stdio.h>
 
 static const double most_us = 1e12;
 
-static bool read_time(const json_t *o, whole_time *out) {
+static bool read_time(const json_t *o, study_whole_time *out) {
     const double ci = json_get_number(o, "ci"), sum_ci = json_get_number(o, "sum_ci");
     out->us = json_get_positive(o, "time_us");
     out->sum_us = json_get_positive(o, "sum_us");
@@ -18,14 +19,12 @@ static bool read_time(const json_t *o, whole_time *out) {
     return out->us > 0 && out->us < most_us;
 }
 
-bool whole_read(const json_t *root, const char *path, whole_model *out, status *st) {
-    *out = (whole_model){.ratio = 1};
-    if (!json_check_schema(root, "model", 1, path, st)) return false;
+bool study_whole_read(const json_t *root, study_whole *out, status *st) {
+    *out = (study_whole){.ratio = 1};
     const json_t *best = json_object_get(root, "best");
     out->same = !json_is_object(best);
     if (!read_time(json_object_get(root, "default"), &out->first) || (!out->same && !read_time(best, &out->best)))
-        return status_fail(st, STATUS_INPUT,
-                           "%s: has no time that can be one; measure it again by scout_batch --replay", path);
+        return status_fail(st, STATUS_INPUT, "has no time that can be one; scout_batch --replay measures it again");
     if (out->same) {
         out->best = out->first;
     } else {
@@ -39,7 +38,7 @@ bool whole_read(const json_t *root, const char *path, whole_model *out, status *
     return true;
 }
 
-void whole_say(const whole_model *w, char *text, size_t room) {
+void study_whole_say(const study_whole *w, char *text, size_t room) {
     const bool sums = w->first.sum_us > 0 && w->best.sum_us > 0;
     int n = snprintf(text, room, "%s by the libraries' defaults", amount_time(w->first.us).s);
     const char *how = w->same ? "measured as a whole" : "both measured as a whole";

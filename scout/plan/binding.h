@@ -6,7 +6,7 @@
 #include "scout/plugin.h"
 
 /* to[k]: of op->tensors[k]; -1: not found. Returns how many were. */
-int bind_tensors(const operation_flow *flow, const operation_occurrence *at, const scout_op *op, int *to);
+int binding_tensors(const operation_flow *flow, const operation_occurrence *at, const scout_op *op, int *to);
 
 /* The tensor that has memory of its own: itself, or the source that a view lies in. */
-int bind_owner(const operation_flow *flow, int tensor);
+int binding_owner(const operation_flow *flow, int tensor);

@@ -1,16 +1,16 @@
 /* The first tensor in order that has the type and the size, and that no other one of the operation has taken. */
-#include "scout/plan/bind.h"
+#include "scout/plan/binding.h"
 
 #include <stdbool.h>
 
-int bind_owner(const operation_flow *f, int tensor) {
+int binding_owner(const operation_flow *f, int tensor) {
     const int source = f->tensors[tensor].source;
     return source >= 0 ? source : tensor;
 }
 
 /* A view by strides is no dense block, as operations have them here. Bytes of a view lie in its source. */
 static bool fits(const operation_flow *f, int tensor, const scout_tensor *want) {
-    const operation_tensor *t = &f->tensors[tensor], *owner = &f->tensors[bind_owner(f, tensor)];
+    const operation_tensor *t = &f->tensors[tensor], *owner = &f->tensors[binding_owner(f, tensor)];
     if (t->bytes < 0 || owner->bytes < 0 || t->scattered || t->offset % 64 != 0) return false;
     return (uint32_t)t->type == want->type && (uint64_t)t->bytes == want->bytes && t->offset <= owner->bytes - t->bytes;
 }
@@ -28,14 +28,14 @@ static int find(const operation_flow *f, const operation_occurrence *at, const s
     const bool made = want->role == SCOUT_OUTPUT;
     for (int e = made ? at->made : at->read; e < (made ? at->after : at->made); e++) {
         const int tensor = f->edges[e];
-        const bool constant = f->tensors[bind_owner(f, tensor)].constant;
+        const bool constant = f->tensors[binding_owner(f, tensor)].constant;
         if (want->role == SCOUT_WEIGHT && !constant) continue;
         if (fits(f, tensor, want) && (again || !is_taken(to, op->tensor_count, tensor))) return tensor;
     }
     return -1;
 }
 
-int bind_tensors(const operation_flow *f, const operation_occurrence *at, const scout_op *op, int *to) {
+int binding_tensors(const operation_flow *f, const operation_occurrence *at, const scout_op *op, int *to) {
     int found = 0;
     for (uint32_t k = 0; k < op->tensor_count; k++) to[k] = -1;
     for (uint32_t k = 0; k < op->tensor_count; k++) to[k] = find(f, at, op, k, to, false);
