@@ -1,5 +1,7 @@
-/* The first tensor in order that has the type and the size, and that no other one of the operation has taken. */
+/* The first tensor in order that has the type and the size, in rounds from what is likely to what is possible. */
 #include "scout/plan/binding.h"
+
+#include "scout/fusion/fusion.h"
 
 #include <stdbool.h>
 
@@ -11,7 +13,7 @@ int binding_owner(const operation_flow *f, int tensor) {
 /* A view by strides is no dense block, as operations have them here. Bytes of a view lie in its source. */
 static bool fits(const operation_flow *f, int tensor, const scout_tensor *want) {
     const operation_tensor *t = &f->tensors[tensor], *owner = &f->tensors[binding_owner(f, tensor)];
-    if (t->bytes < 0 || owner->bytes < 0 || t->scattered || t->offset % 64 != 0) return false;
+    if (t->bytes < 0 || owner->bytes < 0 || t->scattered || t->offset % FUSION_ALIGNMENT != 0) return false;
     return (uint32_t)t->type == want->type && (uint64_t)t->bytes == want->bytes && t->offset <= owner->bytes - t->bytes;
 }
 
@@ -21,16 +23,23 @@ static bool is_taken(const int *to, uint32_t count, int tensor) {
     return false;
 }
 
-/* again: what another tensor of the operation has taken will do, as of a product of a tensor with itself. */
+enum {
+    ROUND_LIKELY, /* a constant for what is one, something else for what is not */
+    ROUND_ANY,
+    ROUND_AGAIN, /* what another tensor of the operation has taken will do, as of a product of a tensor with itself */
+    ROUNDS
+};
+
 static int find(const operation_flow *f, const operation_occurrence *at, const scout_op *op, uint32_t k, const int *to,
-                bool again) {
+                int round) {
     const scout_tensor *want = &op->tensors[k];
-    const bool made = want->role == SCOUT_OUTPUT;
+    const bool made = want->role == SCOUT_OUTPUT, likely = want->role == SCOUT_WEIGHT || want->role == SCOUT_SIDE;
+    if (round == ROUND_AGAIN && want->role != SCOUT_INPUT) return -1;
     for (int e = made ? at->made : at->read; e < (made ? at->after : at->made); e++) {
         const int tensor = f->edges[e];
         const bool constant = f->tensors[binding_owner(f, tensor)].constant;
-        if (want->role == SCOUT_WEIGHT && !constant) continue;
-        if (fits(f, tensor, want) && (again || !is_taken(to, op->tensor_count, tensor))) return tensor;
+        if ((round == ROUND_LIKELY && constant != likely) || (want->role == SCOUT_WEIGHT && !constant)) continue;
+        if (fits(f, tensor, want) && (round == ROUND_AGAIN || !is_taken(to, op->tensor_count, tensor))) return tensor;
     }
     return -1;
 }
@@ -38,10 +47,9 @@ static int find(const operation_flow *f, const operation_occurrence *at, const s
 int binding_tensors(const operation_flow *f, const operation_occurrence *at, const scout_op *op, int *to) {
     int found = 0;
     for (uint32_t k = 0; k < op->tensor_count; k++) to[k] = -1;
-    for (uint32_t k = 0; k < op->tensor_count; k++) to[k] = find(f, at, op, k, to, false);
-    for (uint32_t k = 0; k < op->tensor_count; k++) {
-        if (to[k] < 0 && op->tensors[k].role == SCOUT_INPUT) to[k] = find(f, at, op, k, to, true);
-        found += to[k] >= 0;
-    }
+    for (int round = 0; round < ROUNDS; round++)
+        for (uint32_t k = 0; k < op->tensor_count; k++)
+            if (to[k] < 0) to[k] = find(f, at, op, k, to, round);
+    for (uint32_t k = 0; k < op->tensor_count; k++) found += to[k] >= 0;
     return found;
 }

@@ -71,6 +71,7 @@ typedef struct replay_memory {
     char *base[REPLAY_REGIONS];
     uint64_t bytes[REPLAY_REGIONS]; /* of one copy */
     uint32_t copies;                /* of the weights */
+    uint64_t gap;                   /* that a region may begin behind where its memory does */
     int shared;                     /* occurrences of an operation share so many weights; 0: each has its own */
     uint64_t weight_bytes, packed_bytes[REPLAY_LANES], least_bytes; /* least: of the activations */
 } replay_memory;

@@ -304,7 +304,9 @@ static scout_answer size_up(replay *r, scout_why *why) {
         if (all_bytes(m) <= model_share * (double)free_bytes || limit == 1 || most < 2) break;
     }
     m->copies = copies_of(r, (double)free_bytes);
-    if (all_bytes(m) <= model_share * (double)free_bytes) return SCOUT_OK;
+    const double left = model_share * (double)free_bytes - all_bytes(m), rotating = (double)m->bytes[REPLAY_WEIGHTS];
+    m->gap = (uint64_t)fmin(fmax(left - (m->copies - 1) * rotating, 0) / REPLAY_REGIONS, GAP);
+    if (left >= 0) return SCOUT_OK;
     return scout_say(why, SCOUT_NO_MEMORY, "memory",
                      "the model takes %.2f GB even where weights are shared, and %.2f GB are free", all_bytes(m) / 1e9,
                      (double)free_bytes / 1e9);
@@ -314,7 +316,8 @@ static scout_answer size_up(replay *r, scout_why *why) {
 
 static scout_answer allocate(replay *r, replay_region region, scout_why *why) {
     replay_memory *m = &r->memory;
-    const uint64_t all = m->bytes[region] * (region == REPLAY_WEIGHTS ? m->copies : 1), most = all < GAP ? all : GAP;
+    const uint64_t all = m->bytes[region] * (region == REPLAY_WEIGHTS ? m->copies : 1),
+                   most = all < m->gap ? all : m->gap;
     const uint64_t gap = replay_mix(r->pass.seed + region) % (most / PLACE_ALIGNMENT + 1) * PLACE_ALIGNMENT;
     if (all == 0) return SCOUT_OK;
     const scout_answer answer = r->api->alloc(r->device, all + gap, &m->allocated[region], why);

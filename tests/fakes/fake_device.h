@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { FAKE_MOST_MHZ = 2000, FAKE_LOG = 8192, FAKE_OWNED = 8192, FAKE_CALLS = 4 }; /* CALLS: of a launch, at most */
+enum { FAKE_MOST_MHZ = 2000, FAKE_LOG = 8192, FAKE_OWNED = 8192, FAKE_CALLS = 16 }; /* CALLS: of a launch, at most */
 
 struct scout_device {
     double now_s;

@@ -1,0 +1,289 @@
+/* A model of three products in a row on a device whose clock only launches move: what is replayed, what is left out,
+ * and what is found wrong. */
+#include "scout/measure/figures.h"
+#include "scout/plan/replay.h"
+#include "tests/fakes/fake_device.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+enum { STEPS = 3, TENSORS = 2 * STEPS + 1 };
+
+static guard g;
+static arena a;
+static operation_list lists[2];
+static replay_operation operations[2];
+static operation_tensor tensors[TENSORS];
+static operation_occurrence occurrences[STEPS];
+static int edges[3 * STEPS];
+static operation_flow flow;
+static replay_request request;
+static scout_device *d;
+static json_t *result;
+static scout_answer answer;
+static scout_why why;
+static bool in_place;
+
+/* t0 · w0 = t1, t1 · w1 = t2, t2 · w2 = t3; the last one is of another operation of the same shape. */
+static void begin(void) {
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)16 << 20);
+    d = fake_open();
+    for (int k = 0; k < 2; k++) {
+        operation_from_words("gemm", "16,16,16", "fp32", 0, NULL, &a, &lists[k]);
+        operations[k] = (replay_operation){.operation = lists[k].items[0], .rows = {{"right", ""}, {NULL, NULL}}};
+        operations[k].operation.id = k == 0 ? "first" : "second";
+    }
+    for (int k = 0; k <= STEPS; k++)
+        tensors[k] = (operation_tensor){.bytes = 1024,
+                                        .source = -1,
+                                        .producer = k - 1,
+                                        .from = k > 0 ? k - 1 : 0,
+                                        .to = k < STEPS ? k : STEPS - 1,
+                                        .type = DTYPE_FP32};
+    for (int k = 0; k < STEPS; k++) {
+        tensors[STEPS + 1 + k] = (operation_tensor){
+            .bytes = 1024, .source = -1, .producer = -1, .from = 0, .to = k, .constant = true, .type = DTYPE_FP32};
+        occurrences[k] = (operation_occurrence){
+            .operation = k == STEPS - 1, .times = 1, .read = 3 * k, .made = 3 * k + 2, .after = 3 * k + 3};
+        edges[3 * k] = k, edges[3 * k + 1] = STEPS + 1 + k, edges[3 * k + 2] = k + 1;
+    }
+    flow = (operation_flow){.tensors = tensors,
+                            .occurrences = occurrences,
+                            .edges = edges,
+                            .tensor_count = TENSORS,
+                            .occurrence_count = STEPS,
+                            .edge_count = 3 * STEPS};
+    request = (replay_request){.flow = &flow,
+                               .operations = operations,
+                               .operation_count = 2,
+                               .regime = {REGIME_SUSTAINED, REGIME_MODEL, REGIME_GRAPH},
+                               .workspace_limit = 1 << 16,
+                               .plateau_bytes = 16384};
+    in_place = false;
+}
+
+static void end(void) {
+    json_decref(result);
+    result = NULL;
+    if (!d->lost) {
+        UNIT_INT(d->live_allocations, 0);
+        UNIT_INT(d->live_sequences, 0);
+        UNIT_INT(d->live_plans, 0);
+    }
+    fake_close(d);
+    for (int k = 0; k < 2; k++) operation_list_free(&lists[k]);
+    arena_free(&a);
+    fake_api.has_graphs = 1;
+}
+
+static void best_of(int which, const char *name) { operations[which].rows[1] = (replay_row){name, ""}; }
+
+static json_t *facts; /* of the last pass; borrowed */
+static json_t *last;
+
+static void run(int passes) {
+    replay *r = replay_open(&fake_api, d, NULL, &request, NULL);
+    if (!UNIT_CHECK(r != NULL)) return;
+    for (int k = 1; k <= passes; k++) {
+        const replay_pass pass = {.number = k, .seed = (uint64_t)k, .in_place = in_place};
+        json_t *seen = replay_run(r, &pass, &answer, &why);
+        if (!seen) break;
+        result = figures_add(result, seen);
+        json_decref(last);
+        last = seen;
+    }
+    facts = json_object_get(last, "replay");
+    replay_close(r);
+}
+
+static double time_of(const char *name) {
+    const json_t *rows = json_object_get(result, "candidates");
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        const json_t *one = json_array_get(rows, k);
+        if (strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
+            return json_number_value(json_object_get(json_object_get(one, "time_us"), "median"));
+    }
+    return 0;
+}
+
+static bool about(double got, double want) {
+    if (fabs(got / want - 1) < 0.02) return true;
+    printf("got %g, want %g\n", got, want);
+    return false;
+}
+
+static long long fact(const char *of, const char *key) {
+    return json_integer_value(json_object_get(json_object_get(facts, of), key));
+}
+
+static const char *named(const char *list, const char *key) {
+    const json_t *one = json_array_get(json_object_get(facts, list), 0);
+    const char *said = json_string_value(json_object_get(one, key));
+    return said ? said : "";
+}
+
+#define USE(...)                                                                                                       \
+    do {                                                                                                               \
+        static const scout_candidate *const used[] = {__VA_ARGS__};                                                    \
+        fake_use((int)(sizeof used / sizeof *used), used);                                                             \
+    } while (0)
+
+static void both_lanes(void) {
+    begin();
+    USE(&fake_right, &fake_fast);
+    best_of(0, "fast");
+    run(4);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_CHECK(about(time_of("default"), 600));
+    UNIT_CHECK(about(time_of("best"), 500));
+    UNIT_INT(json_integer_value(json_object_get(facts, "launches")), 3);
+    UNIT_INT(fact("bound", "found"), 9);
+    UNIT_INT(fact("bound", "of"), 9);
+    UNIT_INT(fact("memory", "weight_bytes"), 3 * 1024);
+    UNIT_INT(fact("memory", "weight_copies"), 6); /* 16384 bytes go through before one comes again */
+    UNIT_INT(fact("memory", "activation_bytes"), 2 * 1024);
+    UNIT_INT(fact("memory", "activation_least_bytes"), 2 * 1024);
+    UNIT_INT(fact("memory", "input_bytes"), 1024);
+    UNIT_INT(json_array_size(json_object_get(facts, "left_out")), 0);
+    UNIT_INT(json_array_size(json_object_get(facts, "as_default")), 0);
+    end();
+}
+
+static void nothing_proven_is_one_lane(void) {
+    begin();
+    USE(&fake_right);
+    best_of(1, "right");
+    run(2);
+    UNIT_CHECK(about(time_of("default"), 600));
+    UNIT_CHECK(time_of("best") == 0);
+    end();
+}
+
+static void packed_weights(void) {
+    begin();
+    USE(&fake_right, &fake_packs);
+    operations[0].rows[0] = (replay_row){"packs", "order=0"};
+    run(2);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_INT(fact("memory", "weight_bytes"), 1024); /* of the second operation: others are only packed */
+    UNIT_INT(fact("memory", "packed_bytes"), 2 * 1024);
+    end();
+}
+
+static void a_wrong_one_is_found(void) {
+    begin();
+    USE(&fake_right, &fake_wrong);
+    best_of(1, "wrong");
+    run(2);
+    UNIT_TEXT(named("as_default", "operation"), "second");
+    UNIT_TEXT(named("as_default", "code"), "samples");
+    UNIT_TEXT(json_string_value(json_object_get(json_object_get(facts, "check"), "worst")), "second");
+    UNIT_CHECK(about(time_of("default"), 600));
+    UNIT_CHECK(time_of("best") == 0);
+    end();
+}
+
+static void what_cannot_run_is_left_out(void) {
+    begin();
+    USE(&fake_right, &fake_fails, &fake_fast);
+    operations[1].rows[0] = (replay_row){"fails", ""};
+    best_of(0, "fast");
+    run(2);
+    UNIT_TEXT(named("left_out", "operation"), "second");
+    UNIT_CHECK(about(time_of("default"), 400));
+    UNIT_CHECK(about(time_of("best"), 300));
+    end();
+    begin();
+    best_of(0, "fails");
+    run(1);
+    UNIT_TEXT(named("as_default", "operation"), "first");
+    UNIT_CHECK(about(time_of("default"), 600));
+    end();
+}
+
+static void exclusions_and_lost_devices(void) {
+    const measure_exclusion lost = {"lost", "", ROW_CRASHED, {"poisoned", "it was lost before"}};
+    begin();
+    USE(&fake_right, &fake_lost);
+    best_of(0, "lost");
+    run(1);
+    UNIT_INT(answer, SCOUT_LOST);
+    UNIT_CHECK(result == NULL);
+    end();
+    begin();
+    best_of(0, "lost");
+    request.exclusions = &lost;
+    request.exclusion_count = 1;
+    run(1);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_TEXT(named("as_default", "code"), "poisoned");
+    end();
+}
+
+static void loops_run_as_often_as_they_do(void) {
+    begin();
+    USE(&fake_right);
+    occurrences[0].times = occurrences[1].times = 5;
+    run(2);
+    UNIT_INT(json_integer_value(json_object_get(facts, "launches")), 11);
+    UNIT_CHECK(about(time_of("default"), 2200));
+    end();
+    begin();
+    occurrences[2].times = INT64_MAX;
+    run(1);
+    UNIT_TEXT(named("left_out", "operation"), "second");
+    end();
+}
+
+static void memory_that_is_short(void) {
+    begin();
+    USE(&fake_right);
+    d->limit_bytes = 7000; /* all of it takes 6 KB, and a tenth is left to others */
+    run(1);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_INT(fact("memory", "weight_copies"), 1);
+    UNIT_INT(fact("memory", "weights_shared"), 0);
+    end();
+    begin();
+    d->limit_bytes = 6200;
+    run(1);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_INT(fact("memory", "weights_shared"), 1);
+    UNIT_INT(fact("memory", "weight_bytes"), 2 * 1024);
+    end();
+    begin();
+    d->limit_bytes = 4000;
+    run(1);
+    UNIT_INT(answer, SCOUT_NO_MEMORY);
+    end();
+}
+
+static void in_place_on_a_host(void) {
+    begin();
+    USE(&fake_right, &fake_fast);
+    fake_api.has_graphs = 0;
+    best_of(0, "fast");
+    in_place = true;
+    run(1);
+    const json_t *list = json_object_get(facts, "in_place"), *first = json_array_get(list, 0);
+    UNIT_INT(json_array_size(list), 2);
+    UNIT_TEXT(json_string_value(json_object_get(first, "operation")), "first");
+    UNIT_CHECK(about(json_number_value(json_object_get(first, "default_us")), 400));
+    UNIT_CHECK(about(json_number_value(json_object_get(first, "best_us")), 300));
+    end();
+}
+
+int main(void) {
+    UNIT_RUN(both_lanes);
+    UNIT_RUN(nothing_proven_is_one_lane);
+    UNIT_RUN(packed_weights);
+    UNIT_RUN(a_wrong_one_is_found);
+    UNIT_RUN(what_cannot_run_is_left_out);
+    UNIT_RUN(exclusions_and_lost_devices);
+    UNIT_RUN(loops_run_as_often_as_they_do);
+    UNIT_RUN(memory_that_is_short);
+    UNIT_RUN(in_place_on_a_host);
+    json_decref(last);
+    return unit_end();
+}
