@@ -69,14 +69,19 @@ static unit *unit_of(const flow_builder *b, const node *n) {
 
 static unit *producer_of(const flow_builder *b, const tensor *t) { return unit_of(b, t->producer); }
 
+/* Before the run begins: a Constant is so too where its own body gives it another shape in each iteration. */
+static bool is_loaded(const unit *u) {
+    return u->w->folded || (u->w->node_count == 1 && graph_is(u->w->node, "Constant"));
+}
+
 static bool is_read(const tensor *t) { return t->is_graph_output || t->user_count > 0; }
 
 /* Output 0 is input 0, as it lies. Others that are free, as the handling of sequences, stand for themselves. */
 static bool is_alias(const unit *u) {
-    static const char *const others[] = {"Constant", "Optional", "OptionalHasElement", "Shape", "Size"};
+    static const char *const others[] = {"Optional", "OptionalHasElement", "Shape", "Size"};
     const work *w = u->w;
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
-    if (!w->free || w->folded || w->node_count != 1 || graph_has_body(w->node)) return false;
+    if (!w->free || is_loaded(u) || w->node_count != 1 || graph_has_body(w->node)) return false;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (graph_is(w->node, others[k])) return false;
     for (int k = 1; k < w->node->out_count; k++)
@@ -115,7 +120,7 @@ static dataflow_kind kind_of(const flow_builder *b, const tensor *t) {
     if (t->source == TENSOR_FORMAL) return DATAFLOW_STATE;
     if (t->source == TENSOR_INITIALIZER || t->blob) return DATAFLOW_WEIGHT;
     const unit *u = producer_of(b, t);
-    if (u ? u->w->folded : t->is_constant) return DATAFLOW_CONSTANT;
+    if (u ? is_loaded(u) : t->is_constant) return DATAFLOW_CONSTANT;
     return t->is_graph_output && t->home == b->catalog->model->main ? DATAFLOW_OUTPUT : DATAFLOW_ACTIVATION;
 }
 
@@ -172,14 +177,14 @@ static bool is_there(const flow_builder *b, const tensor *t) {
     const unit *u = producer_of(b, t);
     if (!t->producer || b->row_of[t->place]) return true;
     if (!u || u->state != UNIT_DONE) return false;
-    return u->w->folded || (u->root && (!u->root->producer || b->row_of[u->root->place]));
+    return is_loaded(u) || (u->root && (!u->root->producer || b->row_of[u->root->place]));
 }
 
 static void read_tensor(flow_builder *b, const work *w, tensor *t) {
     cost_weight found;
     if (!t || cost_is_parameter(t)) return;
     const unit *u = producer_of(b, t); /* of a constant too, where what makes it is not resolved */
-    if ((!u || u->w->folded) && cost_trace(w, t, &found) && is_there(b, found.root)) {
+    if ((!u || is_loaded(u)) && cost_trace(w, t, &found) && is_there(b, found.root)) {
         read_constant(b, &found);
     } else if (is_there(b, t)) {
         read_row(b, row_of(b, t, type_of(b, t)));
@@ -192,7 +197,7 @@ static void read_tensor(flow_builder *b, const work *w, tensor *t) {
 static bool leaves(const flow_builder *b, const work *w, const tensor *t) {
     for (int k = 0; k < t->user_count; k++) {
         const unit *u = unit_of(b, t->users[k]);
-        if (u && u->w != w && !u->w->folded) return true;
+        if (u && u->w != w && !is_loaded(u)) return true;
     }
     return t->is_graph_output;
 }
@@ -280,7 +285,7 @@ static void finish_unit(flow_builder *b, unit *u) {
     const work *w = u->w;
     const int begin = b->to->occurrence_count;
     u->state = UNIT_DONE;
-    if (w->folded) return;
+    if (is_loaded(u)) return;
     if (is_alias(u)) {
         const tensor *in = cost_in(w, 0);
         const unit *above = producer_of(b, in);

@@ -379,6 +379,7 @@ void operation_read_graph(operation_reader *r, char *text, size_t n, operation_l
     json_scan_begin(&g.scan, text, n, DEPTH);
     count_places(&g);
     read_members(&g);
+    if (json_scan_next(&g.scan) != JSON_SCAN_END) operation_fail(r, "graph: there is more behind it");
     check_places(&g);
     g.part = "tensor";
     for (size_t k = 0; k < g.tensor_count; k++) {
