@@ -284,13 +284,12 @@ static void read_rows(graph_reader *g, const char *part, int most, void (*read)(
 
 static void read_memory(graph_reader *g) {
     static const char *const names[] = {"weights", "activations", "at", "unsized"};
-    json_scan_token token;
     g->part = "memory";
     want(g, JSON_SCAN_OBJECT, "it is not an object");
-    while ((token = next(g)) == JSON_SCAN_KEY) {
+    while (next(g) == JSON_SCAN_KEY) {
         int at = 0;
         while (at < 4 && !is_text(g, names[at])) at++;
-        token = next(g);
+        const json_scan_token token = next(g);
         if (at < 4)
             g->memory[at] = number(g, token, 0, INT64_MAX, names[at]);
         else if (!json_scan_skip(&g->scan, token))
@@ -299,10 +298,9 @@ static void read_memory(graph_reader *g) {
 }
 
 static void read_members(graph_reader *g) {
-    json_scan_token token;
     g->part = "member";
     want(g, JSON_SCAN_OBJECT, "it is not an object");
-    while ((token = next(g)) == JSON_SCAN_KEY) {
+    while (next(g) == JSON_SCAN_KEY) {
         const bool tensors = is_text(g, "tensors"), occurrences = is_text(g, "occurrences");
         if ((tensors && g->has_tensors) || (occurrences && (g->has_occurrences || !g->has_tensors || !g->has_memory)))
             operation_fail(g->r, "graph: memory and tensors must stand before occurrences, and each once");
