@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Memory follows the size of the file within these bounds, so that a small hostile file cannot ask for much. */
-static const size_t RUN_MIN_MEMORY = (size_t)192 << 20;
+static const size_t RUN_MIN_MEMORY = (size_t)160 << 20;
 static const size_t RUN_MAX_MEMORY = (size_t)4 << 30;
 enum { RUN_MEMORY_PER_BYTE = 24 };
 

@@ -15,16 +15,17 @@ typedef struct unit {
     enum { UNIT_NEW, UNIT_WAITS, UNIT_DONE } state;
 } unit;
 
+/* What a body reads from around it. */
+typedef struct capture {
+    tensor *t;
+    struct capture *next; /* of the same owner */
+} capture;
+
 /* A unit that waits for what it needs, and how far its needs are looked through. */
 typedef struct frame {
     int unit, node, in;
-    int captured; /* -1: not begun */
+    const capture *captured;
 } frame;
-
-typedef struct capture {
-    tensor *t;
-    int next; /* -1: the last of its owner */
-} capture;
 
 typedef struct flow_builder {
     const catalog *catalog;
@@ -35,11 +36,9 @@ typedef struct flow_builder {
     int *unit_of; /* by node id; -1: it does not run */
     int *row_of;  /* by the tensor's place: its row plus 1 */
     frame *stack;
-    int depth;
-    capture *captures;
-    size_t capture_count, capture_cap;
-    int *captured; /* by node id: of one with bodies, the first of what they read from around them; -1: nothing */
-    int *begins;   /* by graph: the occurrence that its body begins with */
+    size_t depth, stack_cap;
+    capture **captured; /* by node id: of one with bodies, what they read from around them; NULL where none has */
+    int *begins;        /* by graph: the occurrence that its body begins with */
 } flow_builder;
 
 bool dataflow_is_alias(const dataflow_tensor *t) { return t->source >= 0 && t->producer < 0; }
@@ -69,14 +68,19 @@ static unit *unit_of(const flow_builder *b, const node *n) {
 
 static unit *producer_of(const flow_builder *b, const tensor *t) { return unit_of(b, t->producer); }
 
+/* Before the run begins: a Constant is so too where its own body gives it another shape in each iteration. */
+static bool is_loaded(const unit *u) {
+    return u->w->folded || (u->w->node_count == 1 && graph_is(u->w->node, "Constant"));
+}
+
 static bool is_read(const tensor *t) { return t->is_graph_output || t->user_count > 0; }
 
 /* Output 0 is input 0, as it lies. Others that are free, as the handling of sequences, stand for themselves. */
 static bool is_alias(const unit *u) {
-    static const char *const others[] = {"Constant", "Optional", "OptionalHasElement", "Shape", "Size"};
+    static const char *const others[] = {"Optional", "OptionalHasElement", "Shape", "Size"};
     const work *w = u->w;
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
-    if (!w->free || w->folded || w->node_count != 1 || graph_has_body(w->node)) return false;
+    if (!w->free || is_loaded(u) || w->node_count != 1 || graph_has_body(w->node)) return false;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (graph_is(w->node, others[k])) return false;
     for (int k = 1; k < w->node->out_count; k++)
@@ -91,16 +95,15 @@ static void note_capture(flow_builder *b, const graph *reader, tensor *t) {
     const graph *g = reader;
     while (g->parent && g->parent != t->home) g = g->parent;
     if (!g->parent) return;
-    arena_grow(b->arena, (void **)&b->captures, &b->capture_cap, b->capture_count, sizeof *b->captures);
-    int *first = &b->captured[g->owner->id];
-    b->captures[b->capture_count] = (capture){t, *first};
-    *first = (int)b->capture_count++;
+    capture *c = arena_alloc(b->arena, sizeof *c);
+    *c = (capture){t, b->captured[g->owner->id]};
+    b->captured[g->owner->id] = c;
 }
 
 static void find_captures(flow_builder *b) {
     const model *m = b->catalog->model;
-    b->captured = arena_array(b->arena, int, m->node_count);
-    for (int64_t k = 0; k < m->node_count; k++) b->captured[k] = -1;
+    if (m->graph_count == 1) return;
+    b->captured = arena_array(b->arena, capture *, m->node_count);
     for (int64_t k = 0; k < m->node_count; k++) {
         const node *n = m->nodes[k];
         for (int i = 0; n->home->parent && i < n->in_count; i++)
@@ -115,7 +118,7 @@ static dataflow_kind kind_of(const flow_builder *b, const tensor *t) {
     if (t->source == TENSOR_FORMAL) return DATAFLOW_STATE;
     if (t->source == TENSOR_INITIALIZER || t->blob) return DATAFLOW_WEIGHT;
     const unit *u = producer_of(b, t);
-    if (u ? u->w->folded : t->is_constant) return DATAFLOW_CONSTANT;
+    if (u ? is_loaded(u) : t->is_constant) return DATAFLOW_CONSTANT;
     return t->is_graph_output && t->home == b->catalog->model->main ? DATAFLOW_OUTPUT : DATAFLOW_ACTIVATION;
 }
 
@@ -172,14 +175,14 @@ static bool is_there(const flow_builder *b, const tensor *t) {
     const unit *u = producer_of(b, t);
     if (!t->producer || b->row_of[t->place]) return true;
     if (!u || u->state != UNIT_DONE) return false;
-    return u->w->folded || (u->root && (!u->root->producer || b->row_of[u->root->place]));
+    return is_loaded(u) || (u->root && (!u->root->producer || b->row_of[u->root->place]));
 }
 
 static void read_tensor(flow_builder *b, const work *w, tensor *t) {
     cost_weight found;
     if (!t || cost_is_parameter(t)) return;
     const unit *u = producer_of(b, t); /* of a constant too, where what makes it is not resolved */
-    if ((!u || u->w->folded) && cost_trace(w, t, &found) && is_there(b, found.root)) {
+    if ((!u || is_loaded(u)) && cost_trace(w, t, &found) && is_there(b, found.root)) {
         read_constant(b, &found);
     } else if (is_there(b, t)) {
         read_row(b, row_of(b, t, type_of(b, t)));
@@ -192,7 +195,7 @@ static void read_tensor(flow_builder *b, const work *w, tensor *t) {
 static bool leaves(const flow_builder *b, const work *w, const tensor *t) {
     for (int k = 0; k < t->user_count; k++) {
         const unit *u = unit_of(b, t->users[k]);
-        if (u && u->w != w && !u->w->folded) return true;
+        if (u && u->w != w && !is_loaded(u)) return true;
     }
     return t->is_graph_output;
 }
@@ -246,7 +249,7 @@ static bool is_cut(const work *w) {
 static bool runs(const graph *g) { return g->times != 0 || !g->times_known; }
 
 static void read_bodies(flow_builder *b, const work *w, const node *n) {
-    for (int k = b->captured[n->id]; k >= 0; k = b->captures[k].next) read_tensor(b, w, b->captures[k].t);
+    for (const capture *c = b->captured ? b->captured[n->id] : NULL; c; c = c->next) read_tensor(b, w, c->t);
     for (int k = 0; k < n->attr_count; k++) {
         const graph *g = n->attrs[k].kind == ATTR_GRAPH && runs(n->attrs[k].g) ? n->attrs[k].g : NULL;
         for (int i = 0; g && i < g->output_count; i++) read_tensor(b, w, g->outputs[i]);
@@ -280,7 +283,7 @@ static void finish_unit(flow_builder *b, unit *u) {
     const work *w = u->w;
     const int begin = b->to->occurrence_count;
     u->state = UNIT_DONE;
-    if (w->folded) return;
+    if (is_loaded(u)) return;
     if (is_alias(u)) {
         const tensor *in = cost_in(w, 0);
         const unit *above = producer_of(b, in);
@@ -295,12 +298,16 @@ static void finish_unit(flow_builder *b, unit *u) {
     add_occurrence(b, u, begin);
 }
 
-static void push(flow_builder *b, const tensor *t, const graph *home) {
-    unit *u = t && t->producer && t->producer->home == home ? producer_of(b, t) : NULL;
-    if (!u || u->state != UNIT_NEW)
-        return; /* in the loop of a contradiction it waits already, and read_tensor says so */
+/* One that waits already needs itself: read_tensor says so. */
+static void push_unit(flow_builder *b, unit *u) {
+    if (!u || u->state != UNIT_NEW) return;
     u->state = UNIT_WAITS;
-    b->stack[b->depth++] = (frame){.unit = (int)(u - b->units), .captured = -1};
+    arena_grow(b->arena, (void **)&b->stack, &b->stack_cap, b->depth, sizeof *b->stack);
+    b->stack[b->depth++] = (frame){.unit = (int)(u - b->units)};
+}
+
+static void push(flow_builder *b, const tensor *t, const graph *home) {
+    if (t && t->producer && t->producer->home == home) push_unit(b, producer_of(b, t));
 }
 
 /* Puts the next thing that the unit on top needs on top of it; false: it has all. */
@@ -313,10 +320,10 @@ static bool push_need(flow_builder *b) {
         push(b, n->in[f->in++], n->home);
         return true;
     }
-    if (f->in++ == n->in_count) f->captured = b->captured[n->id];
-    if (f->captured >= 0) {
-        const capture *c = &b->captures[f->captured];
-        f->captured = c->next;
+    if (f->in++ == n->in_count) f->captured = b->captured ? b->captured[n->id] : NULL;
+    if (f->captured) {
+        const capture *c = f->captured;
+        f->captured = c->next; /* the frame moves when the stack grows */
         push(b, c->t, n->home);
         return true;
     }
@@ -329,11 +336,8 @@ static bool push_need(flow_builder *b) {
 static void order_region(flow_builder *b, const graph *g) {
     b->begins[g->place] = b->to->occurrence_count;
     for (int k = 0; k < g->node_count; k++) {
-        unit *u = unit_of(b, g->nodes[k]);
-        const int base = b->depth;
-        if (!u || u->state != UNIT_NEW) continue;
-        u->state = UNIT_WAITS;
-        b->stack[b->depth++] = (frame){.unit = (int)(u - b->units), .captured = -1};
+        const size_t base = b->depth;
+        push_unit(b, unit_of(b, g->nodes[k]));
         while (b->depth > base) {
             if (push_need(b)) continue;
             finish_unit(b, &b->units[b->stack[b->depth - 1].unit]);
@@ -388,7 +392,6 @@ const dataflow *dataflow_build(const catalog *c) {
     find_captures(&b);
     b.row_of = arena_array(c->arena, int, m->tensor_count);
     b.begins = arena_array(c->arena, int, m->graph_count);
-    b.stack = arena_array(c->arena, frame, b.unit_count);
     b.to->tensors = arena_array(c->arena, dataflow_tensor, m->tensor_count);
     b.to->occurrences = arena_array(c->arena, dataflow_occurrence, b.unit_count);
     for (int k = 0; k < m->main->input_count; k++) row_of(&b, m->main->inputs[k], type_of(&b, m->main->inputs[k]));

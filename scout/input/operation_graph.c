@@ -313,13 +313,12 @@ static void read_cuts(graph_reader *g) {
 
 static void read_memory(graph_reader *g) {
     static const char *const names[] = {"weights", "activations", "at", "unsized"};
-    json_scan_token token;
     g->part = "memory";
     want(g, JSON_SCAN_OBJECT, "it is not an object");
-    while ((token = next(g)) == JSON_SCAN_KEY) {
+    while (next(g) == JSON_SCAN_KEY) {
         int at = 0;
         while (at < 4 && !is_text(g, names[at])) at++;
-        token = next(g);
+        const json_scan_token token = next(g);
         if (at < 4)
             g->memory[at] = number(g, token, 0, INT64_MAX, names[at]);
         else if (!json_scan_skip(&g->scan, token))
@@ -328,10 +327,9 @@ static void read_memory(graph_reader *g) {
 }
 
 static void read_members(graph_reader *g) {
-    json_scan_token token;
     g->part = "member";
     want(g, JSON_SCAN_OBJECT, "it is not an object");
-    while ((token = next(g)) == JSON_SCAN_KEY) {
+    while (next(g) == JSON_SCAN_KEY) {
         const bool tensors = is_text(g, "tensors"), occurrences = is_text(g, "occurrences");
         if ((tensors && g->has_tensors) || (occurrences && (g->has_occurrences || !g->has_tensors || !g->has_memory)))
             operation_fail(g->r, "graph: memory and tensors must stand before occurrences, and each once");
@@ -436,6 +434,7 @@ void operation_read_graph(operation_reader *r, char *text, size_t n, operation_l
     json_scan_begin(&g.scan, text, n, DEPTH);
     count_places(&g);
     read_members(&g);
+    if (json_scan_next(&g.scan) != JSON_SCAN_END) operation_fail(r, "graph: there is more behind it");
     check_places(&g);
     g.part = "tensor";
     for (size_t k = 0; k < g.tensor_count; k++) {

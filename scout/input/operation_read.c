@@ -139,6 +139,7 @@ static void read_short(operation_reader *r, operation_list *list) {
     }
     r->entry = "";
     if (list->count == 0) operation_fail(r, "it names no operation");
+    operation_read_inputs(r, list);
 }
 
 /* A file that is called as one, and there. */
