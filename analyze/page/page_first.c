@@ -120,6 +120,20 @@ static void bar(page *p, const char *name, const char *class, double us, double 
             class, page_place(part).s, page_time(us).s, note);
 }
 
+/* In the page's sign for microseconds. */
+static void whole(page *p) {
+    char said[256];
+    study_whole_say(&p->g->group->whole, said, sizeof said);
+    fputs("<h3>One run of the model</h3>\n<p class=\"whole\">", p->out);
+    for (char *at = said, *us; at; at = us ? us + 3 : NULL) {
+        us = strstr(at, " us");
+        if (us) *us = 0;
+        page_say(p, at);
+        if (us) fputs(" µs", p->out);
+    }
+    fputs("</p>\n", p->out);
+}
+
 static void totals(page *p) {
     const summary_sum *t = &p->g->all;
     char now[96], proven[96], ceiling[96];
@@ -129,13 +143,7 @@ static void totals(page *p) {
     snprintf(proven, sizeof proven, " <span class=\"soft\">%s less</span>", page_percent(t->proven_us / all).s);
     snprintf(ceiling, sizeof ceiling, " <span class=\"soft\">%s less</span>",
              page_percent(1 - t->measured_ceiling_us / all).s);
-    if (p->g->group->whole.known) {
-        char said[256];
-        study_whole_say(&p->g->group->whole, said, sizeof said);
-        fputs("<h3>One run of the model</h3>\n<p class=\"whole\">", p->out);
-        page_say(p, said);
-        fputs("</p>\n", p->out);
-    }
+    if (p->g->group->whole.known) whole(p);
     fprintf(p->out, "<h3>One run of the model, %s operations added up</h3>\n<dl class=\"bars\">",
             p->g->group->partial.text ? "the measured" : "all");
     bar(p, "by the default", "now", all, all, now);

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# The model as a whole on the scripted device, at the end of a run and alone: what model.json says, what is left out,
+# named and survived; and on this machine's CPU a real model, once.
+source "$ROOT/tests/scout/lib.sh"
+
+# Three products in a row, of two operations.
+write_graph() { # FILE
+    python3 - "$1" <<'END'
+import json, sys
+
+def product(name, m, n, k, count):
+    return {"id": name, "op": "gemm", "shape": [m, n, k], "layout": "nn", "dtype": "fp32", "weight_side": "b", "count": count,
+            "occurrences": count, "macs": m * n * k, "flops": 2 * m * n * k, "bytes_read": 4 * (m * k + k * n),
+            "bytes_written": 4 * m * n, "nodes": [f"{name}/{k}" for k in range(count)]}
+
+tensors = [["x", "input", "fp32", [64, 64], -1, 0, 0, 1]]
+tensors += [[f"w{k}", "weight", "fp32", [64, 64], -1, 0, k, 1] for k in range(2)] + [["w2", "weight", "fp32", [64, 96], -1, 0, 2, 1]]
+tensors += [["y0", "activation", "fp32", [64, 64], 0, 0, 1, 1], ["y1", "activation", "fp32", [64, 64], 1, 1, 2, 1],
+            ["y2", "output", "fp32", [64, 96], 2, 2, 2, 0]]
+occurrences = [[0, 0, 0, 1, [0, 1], [4]], [0, 1, 1, 1, [4, 2], [5]], [1, 0, 0, 1, [5, 3], [6]]]
+ops = [product("square", 64, 64, 64, 2), product("wide", 64, 96, 64, 1)]
+memory = {"weights": 4 * (2 * 64 * 64 + 64 * 96), "activations": 4 * (64 * 64 + 64 * 96), "at": 2, "unsized": 0}
+graph = {"memory": memory, "tensors": tensors, "occurrences": occurrences, "cuts": []}
+json.dump({"schema": "ceiling-scout/ops/1", "model": {"name": "three"}, "ops": ops, "fusions": [], "graph": graph}, open(sys.argv[1], "w"))
+END
+}
+field() { # FILE PYTHON-EXPRESSION of r   holds
+    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
+}
+
+mkdir -p model
+write_graph model/ops.json
+warm_up scripted:0
+scout model/ops.json -o model --device scripted:0
+check "a run ends with the model as a whole: exit 0" exits 0
+check "it is told" test "$(grep -c 'measured as a whole' stdout.txt)" = 1
+check "both lanes have times" field model/model.json "r['default']['time_us'] > r['best']['time_us'] > 0"
+check "the ratio is that of the parts" field model/model.json "abs(r['ratio'] / (r['best']['sum_us'] / r['default']['sum_us']) - 1) < 0.02"
+check "a replay is the sum of its parts here" field model/model.json "abs(r['default']['over_sum'] - 1) < 0.02"
+check "all tensors are found" field model/model.json "r['bound'] == {'found': 9, 'of': 9}"
+check "activations lie as the dataflow says" field model/model.json "r['memory']['activation_least_bytes'] == 4 * (64 * 64 + 64 * 96)"
+check "nothing is left out" field model/model.json "r['left_out'] == [] and r['as_default'] == [] and r['launches'] == 3"
+check "occurrences were compared" field model/model.json "r['check']['compared'] == 3 and r['check']['error'] <= r['check']['tolerance']"
+check "four passes at least" field model/model.json "len(r['passes']) >= 4"
+if [[ -x $ROOT/out/venv/bin/python ]]; then
+    check "it fits its schema" "$ROOT/out/venv/bin/python" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" model/model.json
+else
+    skip "schemas: $ROOT/out/venv/bin/python is not there"
+fi
+
+cp model/model.json before.json
+scout model/ops.json -o model --device scripted:0 --resume
+check "with everything kept it is not done again" cmp -s before.json model/model.json
+check "and told nevertheless" test "$(grep -c 'measured as a whole' stdout.txt)" = 1
+scout --replay model
+check "--replay: exit 0" exits 0
+check "--replay measures again, and writes the same plan" field model/model.json \
+    "r['plan'] == json.load(open('before.json'))['plan'] and r['taken'] >= json.load(open('before.json'))['taken']"
+mv model/ops.json elsewhere.json
+scout --replay model
+check "--replay without operations: exit 3" exits 3
+check "--replay without operations: says what is missing" says "has no ops.json"
+mv elsewhere.json model/ops.json
+scout model/ops.json -o model --device scripted:0 --resume --no-replay
+check "--no-replay: what was said before is gone" test ! -e model/model.json
+scout --replay model --only square
+check "--replay takes no operation: exit 2" exits 2
+mkdir nothing
+cp model/ops.json nothing
+scout --replay nothing --device scripted:0
+check "--replay of what was not measured: exit 3" exits 3
+check "--replay of what was not measured: says so" says "no operation has a report"
+
+# a dataflow that a plan does not survive is refused, as everywhere
+python3 -c 'import json; r = json.load(open("model/ops.json")); r["graph"]["occurrences"].reverse(); json.dump(r, open("nothing/ops.json", "w"))'
+scout --replay nothing --device scripted:0
+check "a dataflow that contradicts the operations: exit 3" exits 3
+
+# a report that proves what is wrong: the replay finds it, names it, and runs the default
+crowned() { # CANDIDATE   in the report of `wide` it is the best, proven
+    rm -rf crowned
+    cp -r model crowned
+    rm -f crowned/model.json
+    python3 - crowned "$1" <<'END'
+import json, pathlib, sys
+path = pathlib.Path(sys.argv[1], "reports", "wide.json")
+report = json.loads(path.read_text())
+row = next(r for r in report["candidates"] if r["name"] == report["best"] and r["variant"] == report["best_variant"])
+row["name"], row["variant"] = sys.argv[2], ""
+report["best"], report["best_variant"] = sys.argv[2], ""
+path.write_text(json.dumps(report))
+END
+    scout "${FAULTS[@]}" --replay crowned
+}
+export CEILING_SCOUT_FAULTS=wrong
+scout "${FAULTS[@]}" model/ops.json -o model --device scripted:0 --no-replay --no-cache
+crowned fault_wrong
+check "a wrong one: exit 0" exits 0
+check "a wrong one is named" field crowned/model.json \
+    "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'samples')] and r['check']['worst'] == 'wide'"
+check "the rest stands" field crowned/model.json "r['best']['time_us'] < r['default']['time_us'] and r['left_out'] == []"
+export CEILING_SCOUT_FAULTS=crash
+scout "${FAULTS[@]}" model/ops.json -o model --device scripted:0 --no-replay --no-cache
+crowned fault_crash
+check "one that crashes: exit 0" exits 0
+check "one that crashes is named" field crowned/model.json \
+    "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'signal')]"
+unset CEILING_SCOUT_FAULTS
+
+# this machine's CPU
+mkdir block
+extract=$(dirname "$SCOUT")/extract_ops
+run "$extract" "$ROOT/models/transformer_block.onnx" --batch 1 --seq 32 -o block/ops.json
+CEILING_SCOUT_PATIENCE=1 run "$SCOUT" block/ops.json -o block --device cpu --no-fusions --no-replay --budget 20
+CEILING_SCOUT_PATIENCE=1 run "$SCOUT" --replay block
+check "a model on the CPU: exit 0" exits 0
+check "its replay has a time, and nothing failed in it" field block/model.json \
+    "r['default']['time_us'] > 0 and r['launches'] > 20 and {o['code'] for o in r['left_out']} <= {'budget'}"
+check "nearly all tensors are found" field block/model.json "r['bound']['found'] > 0.9 * r['bound']['of']"
+check "each operation is timed in place" field block/model.json \
+    "0.5 < sum(o['default_us'] for o in r['operations']) / r['default']['time_us'] < 2"
+finish
