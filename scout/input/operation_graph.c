@@ -403,7 +403,7 @@ static void check_memory(graph_reader *g) {
             operation_fail(g->r, "graph: memory: %s %" PRId64 ", not %" PRId64, names[k], found[k], g->memory[k]);
 }
 
-/* For those who plan and replay a run. */
+/* For planning and replaying a run. */
 static operation_flow *make_flow(const graph_reader *g) {
     operation_flow *f = arena_array(g->r->arena, operation_flow, 1);
     f->tensors = arena_array(g->r->arena, operation_tensor, (int64_t)g->tensor_count);

@@ -47,9 +47,9 @@ static void figures_of_a_report(void) {
     json_t *detail = study_detail(r, &st);
     UNIT_INT(json_array_size(json_object_get(detail, "candidates")), 2);
     json_decref(detail);
-    UNIT_CHECK(study_run(r->path, &st) == NULL);
+    UNIT_CHECK(study_beside_report(r->path, "run", &st) == NULL);
     lab_write("run.json", "{'schema':'ceiling-scout/run/1'}");
-    json_t *run = study_run(r->path, &st);
+    json_t *run = study_beside_report(r->path, "run", &st);
     UNIT_CHECK(run != NULL);
     json_decref(run);
     study_close(&s);
@@ -252,7 +252,7 @@ static void files_of_other_kinds_are_left_alone(void) {
     UNIT_INT(s.groups[0].count, 1);
     UNIT_INT(s.skipped_count, 0);
     UNIT_TEXT(s.groups[0].model, files_base(lab_folder));
-    json_t *run = study_run(s.groups[0].reports[0].path, &st);
+    json_t *run = study_beside_report(s.groups[0].reports[0].path, "run", &st);
     UNIT_CHECK(run != NULL);
     json_decref(run);
     study_close(&s);
