@@ -3,6 +3,7 @@
 
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
+#include "scout/terms/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -276,45 +277,43 @@ static scout_answer enqueue_timed(void *context, uint32_t launch, void *stream, 
     return launch_all(l->replay, l->lane, l->turn++ % l->replay->memory.copies, stream, why, launch_timed);
 }
 
-static int by_number(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+enum { IN_PLACE_TIMES = 9 };
+
+/* One run; false: it failed. */
+static bool run_in_place(replay *r, replay_lane *l, double *seconds) {
+    scout_sequence *sequence = NULL;
+    scout_why why;
+    replay_tell(r, NULL, "replay", fmin(60 + 100 * l->launch_s, 3600));
+    scout_answer answer = r->api->record(r->device, 0, 1, enqueue_timed, l, &sequence, &why);
+    memset(r->timing, 0, (size_t)r->step_count * sizeof *r->timing); /* of what was launched to record it */
+    if (answer == SCOUT_OK) answer = r->api->run(r->device, sequence, 1, seconds, &why);
+    if (sequence && answer != SCOUT_LOST) r->api->drop(r->device, sequence);
+    if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+    return answer == SCOUT_OK;
+}
+
+static double median_at(const double *x, int stride) {
+    double sorted[IN_PLACE_TIMES];
+    for (int n = 0; n < IN_PLACE_TIMES; n++) sorted[n] = x[n * stride];
+    return stats_median(sorted, IN_PLACE_TIMES);
 }
 
 /* A device that launches directly has done a launch when it returns, or does it later: then the times of launches are
  * no times of work, and nothing is said. */
 static void time_in_place(replay *r, int lane) {
-    enum { TIMES = 7 };
     const arena_mark mark = arena_save(&r->arena);
-    double *all = arena_array(&r->arena, double, (int64_t)TIMES *(r->step_count + 1)), seconds = 0, sum = 0,
-           whole_s = 0;
-    replay_lane *l = &r->lanes[lane];
-    scout_why why;
-    for (int n = 0; n < TIMES; n++) {
-        scout_sequence *sequence = NULL;
-        r->timing = &all[n * r->step_count];
-        replay_tell(r, NULL, "replay", fmin(60 + 100 * l->launch_s, 3600));
-        scout_answer answer = r->api->record(r->device, 0, 1, enqueue_timed, l, &sequence, &why);
-        if (answer == SCOUT_OK) {
-            memset(r->timing, 0, (size_t)r->step_count * sizeof *r->timing);
-            answer = r->api->run(r->device, sequence, 1, &seconds, &why);
-            if (answer != SCOUT_LOST) r->api->drop(r->device, sequence);
-        }
-        if (answer == SCOUT_LOST) replay_note(r, answer, &why);
-        if (answer != SCOUT_OK) break;
-        whole_s += seconds;
-        if (n + 1 < TIMES) continue;
-        for (int k = 0; k < r->request->operation_count; k++) r->units[k].in_place_s[lane] = 0;
-        for (int k = 0; k < r->step_count; k++) {
-            double x[TIMES];
-            for (int t = 0; t < TIMES; t++) x[t] = all[t * r->step_count + k];
-            qsort(x, TIMES, sizeof *x, by_number);
-            r->units[r->steps[k].unit].in_place_s[lane] += x[TIMES / 2];
-            sum += x[TIMES / 2];
-        }
-        if (sum < 0.5 * whole_s / TIMES)
-            for (int k = 0; k < r->request->operation_count; k++) r->units[k].in_place_s[lane] = 0;
+    const int n = r->step_count;
+    double *all = arena_array(&r->arena, double, (int64_t)IN_PLACE_TIMES *(n + 1)), runs[IN_PLACE_TIMES], sum = 0;
+    int done = 0;
+    for (int k = 0; k < r->request->operation_count; k++) r->units[k].in_place_s[lane] = 0;
+    while (done < IN_PLACE_TIMES) {
+        r->timing = &all[done * n];
+        if (!run_in_place(r, &r->lanes[lane], &runs[done])) break;
+        done++;
     }
+    for (int k = 0; done == IN_PLACE_TIMES && k < n; k++) sum += median_at(&all[k], n);
+    for (int k = 0; done == IN_PLACE_TIMES && sum > 0.5 * median_at(runs, 1) && k < n; k++)
+        r->units[r->steps[k].unit].in_place_s[lane] += median_at(&all[k], n);
     arena_rewind(&r->arena, mark);
 }
 

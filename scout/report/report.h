@@ -92,7 +92,9 @@ bool report_has_sweep(const report_input *in);
 /* report_write.c: the caller's. */
 json_t *report_build(const report_input *in, json_builder *b);
 
-/* Whether a report that was read may stand for a new measurement. */
+/* Whether a report that was read is of this operation, device class, regime and method; and whether it may stand for a
+ * new measurement, which looks among the same candidates in the same way. */
+bool report_is_like(const json_t *report, const report_input *in);
 bool report_is_of(const json_t *report, const report_input *in);
 /* Whether a measurement need not be made again: by the run that goes on where another one was stopped, or (`later`) by
  * any run that finds it in the cache, which would rather try again than serve a failure. */

@@ -188,15 +188,20 @@ json_t *report_build(const report_input *in, json_builder *b) {
 
 /* ---- reusing ---- */
 
-bool report_is_of(const json_t *report, const report_input *in) {
+bool report_is_like(const json_t *report, const report_input *in) {
     char key[64];
-    const json_t *search = json_object_get(report, "search"), *candidate = json_object_get(search, "candidate");
     regime_key(in->regime, key, sizeof key);
     if (!says(report, "schema", "ceiling-scout/report/1") || !says(report, "operation", in->operation->id) ||
         !says(report, "key", in->key) || !says(report, "regime", key) ||
         json_integer_value(json_object_get(report, "method")) != REGIME_METHOD)
         return false;
-    if (!in->device || !says(json_object_get(report, "device"), "class", in->device->device_class)) return false;
+    return in->device && says(json_object_get(report, "device"), "class", in->device->device_class);
+}
+
+bool report_is_of(const json_t *report, const report_input *in) {
+    char key[64];
+    const json_t *search = json_object_get(report, "search"), *candidate = json_object_get(search, "candidate");
+    if (!report_is_like(report, in)) return false;
     if (!says(search, "candidates_hash", candidates_text(in->device, key, sizeof key))) return false;
     if (json_is_true(json_object_get(search, "exhaustive")) != in->search->exhaustive ||
         json_integer_value(json_object_get(search, "workspace_limit")) != (json_int_t)in->search->workspace_limit ||

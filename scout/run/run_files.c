@@ -130,7 +130,8 @@ void run_files_resume(run *r) {
         free(path);
         if (st.code != STATUS_OK) run_warn(r, "%s; it is measured again", st.text);
         if (!report) continue;
-        if (report_is_of(report, &in) && report_may_serve(report, false)) {
+        const bool fits = r->options->replay ? report_is_like(report, &in) : report_is_of(report, &in);
+        if (fits && report_may_serve(report, false)) {
             json_decref(i->measurement);
             i->measurement = report;
             i->device = device_named(r, json_string_value(json_object_get(json_object_get(report, "device"), "name")));

@@ -449,11 +449,8 @@ static bool read_story(const char *folder, const json_t *story, options *o, char
     if (strcmp(o->devices, "auto") == 0)
         o->devices = json_get_text(json_array_get(json_object_get(story, "devices"), 0), "name");
     o->precision = json_get_text_or_null(were, "precision");
-    o->candidate = json_get_text_or_null(were, "candidate");
-    o->before = json_get_text_or_null(were, "before");
     o->exhaustive = json_is_true(json_object_get(were, "exhaustive"));
-    const double early = json_get_number(were, "early_exit"), threshold = json_get_number(were, "weight_threshold");
-    if (early >= 0) o->early_exit = early;
+    const double threshold = json_get_number(were, "weight_threshold");
     if (threshold > 0) o->weight_threshold = threshold;
     return true;
 }
