@@ -329,6 +329,7 @@ static void open_all(replay *r) {
     }
     if (r->answer != SCOUT_OK) return;
     add_steps(r);
+    replay_tell(r, NULL, "place", 300);
     replay_memory_plan(r);
 }
 

@@ -198,6 +198,12 @@ static void mark_read(replay *r) {
     }
 }
 
+/* What no memory has saturates, so that it is refused and does not wrap around. */
+static void take(uint64_t *at, uint64_t bytes) {
+    static const uint64_t most = (uint64_t)1 << 62;
+    *at = bytes < most && *at < most ? *at + place_aligned(bytes) : most;
+}
+
 /* Offsets of slots, and of packed weights behind them. limit: so many of an operation's occurrences have weights of
  * their own; 0: all. */
 static void lay_out(replay *r, int limit) {
@@ -211,7 +217,7 @@ static void lay_out(replay *r, int limit) {
             continue;
         }
         s->offset = at[s->region];
-        at[s->region] += place_aligned(s->bytes);
+        take(&at[s->region], s->bytes);
     }
     for (int k = 0; limit > 0 && k < r->step_count; k++) { /* the place of an occurrence that has its own, for others */
         replay_step *s = &r->steps[k];
@@ -227,7 +233,7 @@ static void lay_out(replay *r, int limit) {
                 continue;
             }
             slot->offset = at[REPLAY_WEIGHTS];
-            at[REPLAY_WEIGHTS] += place_aligned(slot->bytes);
+            take(&at[REPLAY_WEIGHTS], slot->bytes);
         }
         if (*model < 0) *model = k;
     }
@@ -252,7 +258,7 @@ static void lay_out(replay *r, int limit) {
                 continue;
             }
             s->packed[c] = at[REPLAY_WEIGHTS];
-            at[REPLAY_WEIGHTS] += place_aligned(of->needs.pack_bytes);
+            take(&at[REPLAY_WEIGHTS], of->needs.pack_bytes);
             m->packed_bytes[c] += of->needs.pack_bytes;
         }
         if (model && *model < 0) *model = k;

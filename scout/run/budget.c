@@ -23,8 +23,8 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
 /* Later passes take as long as the first one, and this at least. Of a host all passes together take HOST_SECONDS,
  * where that leaves HOST_LATER. */
 static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
-static const double LOST_MOST = 30; /* is made up for */
-static const double REPLAY_SHARE = 0.1;
+static const double LOST_MOST = 30;                        /* is made up for */
+static const double REPLAY_SHARE = 0.1, REPLAY_LEAST = 10; /* of a run; seconds, where there is no budget */
 
 budget budget_of(const options *o, double now) {
     return (budget){.whole_s = o->budget_s,
@@ -111,5 +111,5 @@ void budget_reserve(budget *b) {
 }
 
 double budget_replay_end(const budget *b, double now) {
-    return b->end > 0 ? b->end + b->replay_s : now + REPLAY_SHARE * (now - b->started);
+    return b->end > 0 ? b->end + b->replay_s : now + fmax(REPLAY_SHARE * (now - b->started), REPLAY_LEAST);
 }

@@ -302,7 +302,6 @@ static void replay_model(run *r, bool good, status *st) {
     if (run_replay(r, budget_replay_end(&r->budget, now), false, &failed)) return;
     if (*r->stop != 0) return; /* a person ended it: everything else is there */
     run_warn(r, "the model was not measured as a whole: %s", failed.text);
-    run_replay_forget(r);
     if (st->code == STATUS_OK) st->code = STATUS_INCOMPLETE;
 }
 

@@ -14,7 +14,7 @@
 #include <xxhash.h>
 
 static const size_t MOST_MEMORY = (size_t)2 << 30;
-enum { LEAST_PASSES = 4, IN_PLACE_PASSES = 3, RUN_BYTES = 64 << 20 };
+enum { MOST_OCCURRENCES = 50000, LEAST_PASSES = 4, IN_PLACE_PASSES = 3, RUN_BYTES = 64 << 20 };
 static const double target = 0.01, hold_s = 1.5;
 static const double pass_runs = 40, fill_bytes_per_s = 0.5e9; /* what a first pass takes at least, roughly */
 
@@ -113,7 +113,7 @@ static json_t *job_of(replay_run *w, const run_device *d) {
         json_put_real(&b, to, "plateau_bytes", d->ceilings->plateau_bytes);
         json_put_real(&b, to, "clock_fall", d->ceilings->clock_fall);
     }
-    if (w->pass == 1) json_put_real(&b, to, "hold_s", hold_s);
+    if (w->pass == 1 || figures_hold_again(w->measurement)) json_put_real(&b, to, "hold_s", hold_s);
     json_put_bool(&b, to, "in_place", w->pass > 1 && w->pass <= 1 + IN_PLACE_PASSES);
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     json_put(&b, to, "flow", operation_flow_to_json(r->list.flow, &b));
@@ -393,13 +393,16 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     int parts = 0;
     read_shares(&w);
     for (int k = 0; k < r->list.count; k++) parts += w.shares[k].takes_part;
+    if (r->list.flow->occurrence_count > MOST_OCCURRENCES)
+        return status_fail(st, STATUS_INPUT, "its %d occurrences are more than the %d that a replay takes",
+                           r->list.flow->occurrence_count, (int)MOST_OCCURRENCES);
     if (parts == 0) return status_fail(st, STATUS_INPUT, "no operation has a report to replay; measure them first");
     const char *plan = plan_of(&w);
     if (!alone && is_there(r, plan)) return true;
+    if (!alone) run_replay_forget(r);
     if (!least && run_now() + expected_s(&w) > end_s) {
         run_warn(r, "the model was not measured as a whole: its budget has no time left for that; scout_batch --replay "
                     "does it alone");
-        run_replay_forget(r);
         return true;
     }
     const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st);

@@ -109,6 +109,19 @@ static void later_passes(void) {
     UNIT_CHECK(isinf(budget_later_end(&b, 1, true, 130)));
 }
 
+static void a_tenth_is_kept_for_the_whole(void) {
+    budget b = made("run", 50);
+    near(budget_replay_end(&b, 120), 150); /* nothing was kept: what is left */
+    budget_reserve(&b);
+    near(budget_later_end(&b, 60, true, 130), 145);
+    near(budget_replay_end(&b, 145), 150);
+    b = made("run", 0);
+    budget_reserve(&b);
+    near(budget_later_end(&b, 30, false, 130), 160);
+    near(budget_replay_end(&b, 160), 170);
+    near(budget_replay_end(&b, 400), 430);
+}
+
 int main(void) {
     UNIT_RUN(ceilings_have_a_third);
     UNIT_RUN(short_runs_take_what_is_stored);
@@ -117,5 +130,6 @@ int main(void) {
     UNIT_RUN(fusions_without_a_budget);
     UNIT_RUN(a_load_is_held_as_long_as_it_is_worth);
     UNIT_RUN(later_passes);
+    UNIT_RUN(a_tenth_is_kept_for_the_whole);
     return unit_end();
 }
