@@ -5,7 +5,9 @@
 #include "common/json.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double most_us = 1e12;
 
@@ -32,24 +34,29 @@ bool study_whole_read(const json_t *root, study_whole *out, status *st) {
         out->ratio = json_get_positive(root, "ratio");
         if (!(out->ratio > 0)) out->ratio = out->best.us / out->first.us;
         out->ratio_ci = ci >= 0 ? ci : INFINITY;
+        out->proven = out->ratio * (1 + out->ratio_ci) < 1;
     }
     out->left_out = (int)json_array_size(json_object_get(root, "left_out"));
     out->known = true;
     return true;
 }
 
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t room, const char *format, ...) {
+    const size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    if (used < room) vsnprintf(text + used, room - used, format, args);
+    va_end(args);
+}
+
 void study_whole_say(const study_whole *w, char *text, size_t room) {
     const bool sums = w->first.sum_us > 0 && w->best.sum_us > 0;
-    int n = snprintf(text, room, "%s by the libraries' defaults", amount_time(w->first.us).s);
-    const char *how = w->same ? "measured as a whole" : "both measured as a whole";
-    if (n < 0 || (size_t)n >= room) return;
-    if (!w->same) n += snprintf(text + n, room - (size_t)n, ", %s by what is proven", amount_time(w->best.us).s);
-    if (n < 0 || (size_t)n >= room) return;
-    if (!sums)
-        snprintf(text + n, room - (size_t)n, " (%s)", how);
-    else if (w->same)
-        snprintf(text + n, room - (size_t)n, " (%s; the sum of its parts is %s)", how, amount_time(w->first.sum_us).s);
-    else
-        snprintf(text + n, room - (size_t)n, " (%s; the sums of their parts are %s and %s)", how,
-                 amount_time(w->first.sum_us).s, amount_time(w->best.sum_us).s);
+    snprintf(text, room, "%s by the libraries' defaults", amount_time(w->first.us).s);
+    if (!w->same) add(text, room, ", %s by what is proven", amount_time(w->best.us).s);
+    add(text, room, w->same ? " (measured as a whole" : " (both measured as a whole");
+    if (sums && w->same) add(text, room, "; the sum of its parts is %s", amount_time(w->first.sum_us).s);
+    if (sums && !w->same)
+        add(text, room, "; the sums of their parts are %s and %s", amount_time(w->first.sum_us).s,
+            amount_time(w->best.sum_us).s);
+    add(text, room, w->same || w->proven ? ")" : "; as a whole no gain is proven)");
 }

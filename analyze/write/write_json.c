@@ -249,6 +249,7 @@ static void put_whole(json_stream *s, const study_whole *w) {
         put_whole_time(s, "best", &w->best);
         json_stream_real(s, "ratio", w->ratio);
         put_known(s, "ratio_ci", w->ratio_ci);
+        json_stream_bool(s, "proven", w->proven);
     }
     if (w->left_out > 0) json_stream_int(s, "left_out", w->left_out);
     json_stream_close(s);

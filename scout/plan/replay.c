@@ -298,21 +298,21 @@ static double median_at(const double *x, int stride) {
     return stats_median(sorted, IN_PLACE_TIMES);
 }
 
-/* A device that launches directly has done a launch when it returns, or does it later: then the times of launches are
- * no times of work, and nothing is said. */
+/* A device that launches directly has done a launch when it returns, or does it later: then launches take a small part
+ * of the run's time, and nothing is said of them. */
 static void time_in_place(replay *r, int lane) {
     const arena_mark mark = arena_save(&r->arena);
     const int n = r->step_count;
-    double *all = arena_array(&r->arena, double, (int64_t)IN_PLACE_TIMES *(n + 1)), runs[IN_PLACE_TIMES], sum = 0;
+    double *all = arena_array(&r->arena, double, (int64_t)IN_PLACE_TIMES *(n + 1)), parts[IN_PLACE_TIMES];
     int done = 0;
     for (int k = 0; k < r->request->operation_count; k++) r->units[k].in_place_s[lane] = 0;
-    while (done < IN_PLACE_TIMES) {
+    for (double seconds = 0; done < IN_PLACE_TIMES; done++) {
         r->timing = &all[done * n];
-        if (!run_in_place(r, &r->lanes[lane], &runs[done])) break;
-        done++;
+        if (!run_in_place(r, &r->lanes[lane], &seconds)) break;
+        parts[done] = 0;
+        for (int k = 0; k < n; k++) parts[done] += r->timing[k] / seconds;
     }
-    for (int k = 0; done == IN_PLACE_TIMES && k < n; k++) sum += median_at(&all[k], n);
-    for (int k = 0; done == IN_PLACE_TIMES && sum > 0.5 * median_at(runs, 1) && k < n; k++)
+    for (int k = 0; done == IN_PLACE_TIMES && median_at(parts, 1) > 0.5 && k < n; k++)
         r->units[r->steps[k].unit].in_place_s[lane] += median_at(&all[k], n);
     arena_rewind(&r->arena, mark);
 }

@@ -56,8 +56,9 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
     show_time_of(out, "defaults", json_object_get(root, "default"));
     if (json_is_object(best)) {
         show_time_of(out, "proven", best);
-        fprintf(out, "  ratio     %.4f %s\n", json_get_positive(root, "ratio"),
-                amount_within(json_get_number(root, "ratio_ci")).s);
+        const double ratio = json_get_positive(root, "ratio"), ci = json_get_number(root, "ratio_ci");
+        fprintf(out, "  ratio     %.4f %s%s\n", ratio, amount_within(ci).s,
+                ratio * (1 + ci) < 1 ? "" : ": as a whole no gain is proven");
     }
     fprintf(out, "  memory    weights %s, activations %s (at least %s); %lld of %lld tensors found in the dataflow\n",
             amount_bytes(fmax(json_get_number(memory, "weight_bytes"), 0)).s,

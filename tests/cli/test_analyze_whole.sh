@@ -57,6 +57,11 @@ write_model 'm["default"]["sum_us"] = "much"'
 analyze plain -o alone --top 0
 check "no sums: none are told" said alone/summary.txt "1.230 ms by the libraries' defaults, 1.107 ms by what is proven (both measured as a whole)"
 
+write_model 'm["ratio_ci"] = 0.12'
+analyze plain -o alone --top 0
+check "a ratio whose interval holds 1: nothing is recommended" said alone/summary.txt "and 1.050 ms; as a whole no gain is proven)"
+check "a ratio whose interval holds 1: json" test "$(field alone/summary.json "r['groups'][0]['whole']['proven']")" = False
+
 # Of something else than these reports: nothing is said of it, and nothing changes.
 for other in 'm["device"]["class"] = "name=other"' 'm["regime"] = "burst-model-graph"' 'm["method"] = 1' 'm["device"] = 3'; do
     write_model "$other"
