@@ -195,7 +195,7 @@ derived_from() { # PATH…
 derive() { # NAME INPUTS RESULTS ARGUMENT…   inputs and results: files in the folder, blanks between
     local name=$1 code=0 stamp="$folder/.$1" want missing="" file files inputs=() results=()
     read -r -a files <<<"$2"
-    for file in "${files[@]}"; do inputs+=("$folder/$file"); done
+    for file in "${files[@]}"; do if [[ -e $folder/$file ]]; then inputs+=("$folder/$file"); fi; done
     read -r -a files <<<"$3"
     for file in "${files[@]}"; do results+=("$folder/$file"); done
     shift 3
