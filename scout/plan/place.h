@@ -14,7 +14,7 @@ typedef struct place_item {
     uint64_t offset; /* out: a multiple of PLACE_ALIGNMENT */
 } place_item;
 
-/* The bytes of all of it; UINT64_MAX: more than any memory has. The time grows with the square of their number: a
- * second for 50,000. Scratch memory is the arena's. */
+/* The bytes of all of it; UINT64_MAX: more than any memory has. The time grows with the square of their number:
+ * seconds for 50,000. Scratch memory is the arena's. */
 uint64_t place_items(place_item *items, int count, arena *a);
 uint64_t place_aligned(uint64_t bytes); /* rounded up; bytes stay below 2^63 */

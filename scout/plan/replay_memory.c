@@ -120,7 +120,10 @@ static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, 
     const scout_tensor *want = &u->op.tensors[t];
     const void *given = u->weights.bytes && u->weights.tensor == t ? u->weights.bytes : NULL;
     const int owner = tensor >= 0 ? binding_owner(f, tensor) : -1;
-    int *slot = owner >= 0 ? &l->slot[owner] : NULL;
+    /* A weight whose zeros matter is all of its tensor, and no other operation's. */
+    const bool shares =
+        owner >= 0 && (!given || ((uint64_t)f->tensors[owner].bytes == want->bytes && l->slot[owner] < 0));
+    int *slot = shares ? &l->slot[owner] : NULL;
     if (slot && *slot >= 0 && r->slots[*slot].region == REPLAY_WEIGHTS) {
         share_slot(r, *slot, &u->op, want);
         return (replay_place){REPLAY_WEIGHTS, *slot, (uint64_t)f->tensors[tensor].offset};

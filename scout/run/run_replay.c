@@ -338,7 +338,7 @@ static bool path_of(const run *r, char *path, size_t room) {
 static bool save(const replay_run *w, const char *plan, status *st) {
     char path[4096];
     json_builder b = {0};
-    if (!path_of(w->r, path, sizeof path) || run_files_refuse_link(path, st)) return st->code == STATUS_OK;
+    if (!path_of(w->r, path, sizeof path)) return true;
     json_t *to = json_finish(&b, model_json(w, plan, &b), st);
     const bool good = to && json_save(path, to, st);
     if (good && !w->r->options->quiet) show_whole(stdout, &w->r->arena, to);
@@ -390,7 +390,9 @@ static double expected_s(const replay_run *w) {
 bool run_replay(run *r, double end_s, bool alone, status *st) {
     const bool least = alone || r->budget.end == 0; /* without a budget the least of passes is made */
     replay_run w = {.r = r, .end_s = end_s, .least = least, .device = -1};
+    char path[4096];
     int parts = 0;
+    if (path_of(r, path, sizeof path) && run_files_refuse_link(path, st)) return false;
     read_shares(&w);
     for (int k = 0; k < r->list.count; k++) parts += w.shares[k].takes_part;
     if (r->list.flow->occurrence_count > MOST_OCCURRENCES)
@@ -407,6 +409,7 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     }
     const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st);
     if (good && !w.measurement) *st = w.failure;
+    if (!good && *r->stop != 0) status_set(st, STATUS_INCOMPLETE, "stopped; the model was not measured as a whole");
     const bool whole = good && w.measurement &&
                        json_get_positive(json_object_get(row_named(w.measurement, "default"), "time_us"), "median") > 0;
     const bool saved = whole && save(&w, plan, st);
