@@ -64,6 +64,46 @@ static void memory_is_that_of_the_busiest_occurrence(void) {
     end();
 }
 
+static void same_flow(const operation_flow *f) {
+    UNIT_INT(f->tensor_count, TENSORS);
+    UNIT_INT(f->occurrence_count, OCCURRENCES);
+    UNIT_INT(f->edge_count, 7);
+    UNIT_INT(f->tensors[3].source, 1);
+    UNIT_INT(f->tensors[2].source, -1); /* a copy has memory of its own */
+    UNIT_CHECK(f->tensors[4].constant && !f->tensors[1].constant && !f->tensors[3].scattered);
+    UNIT_INT(f->tensors[1].bytes, 24);
+    UNIT_INT(f->tensors[1].to, 2);
+    UNIT_INT(f->occurrences[2].operation, 3);
+    UNIT_INT(f->occurrences[2].times, 1);
+    UNIT_INT(f->occurrences[2].made - f->occurrences[2].read, 2);
+    UNIT_INT(f->edges[f->occurrences[2].read + 1], 4);
+    UNIT_INT(f->edges[f->occurrences[2].made], 5);
+}
+
+static operation_flow *flow_from(const json_t *o) {
+    if (!guard_enter(&g)) return NULL;
+    return operation_flow_from_json(o, list.count, &a);
+}
+
+static void the_flow_goes_to_a_worker(void) {
+    json_builder b = {NULL};
+    status st;
+    UNIT_CHECK(read_graph(memory, -1, NULL, -1, NULL));
+    UNIT_INT(list.flow->cuts, 0);
+    same_flow(list.flow);
+    json_t *wire = json_finish(&b, operation_flow_to_json(list.flow, &b), &st);
+    const operation_flow *back = flow_from(wire);
+    if (UNIT_CHECK(back != NULL)) same_flow(back);
+    json_t *row = json_array_get(json_object_get(wire, "occurrences"), 2);
+    json_array_set_new(row, 0, json_integer(list.count)); /* no such operation */
+    UNIT_CHECK(flow_from(wire) == NULL);
+    json_array_set_new(row, 0, json_integer(0));
+    json_array_set_new(row, 5, json_integer(8)); /* beyond all edges */
+    UNIT_CHECK(flow_from(wire) == NULL);
+    json_decref(wire);
+    end();
+}
+
 static void refuse_graph(const char *mem, int tensor, const char *tensor_row, int occurrence,
                          const char *occurrence_row, const char *says) {
     UNIT_CHECK(!read_graph(mem, tensor, tensor_row, occurrence, occurrence_row));
@@ -216,6 +256,7 @@ static void names_that_make_none_are_refused(void) {
 
 int main(void) {
     UNIT_RUN(memory_is_that_of_the_busiest_occurrence);
+    UNIT_RUN(the_flow_goes_to_a_worker);
     UNIT_RUN(tensors_that_contradict_are_refused);
     UNIT_RUN(occurrences_that_contradict_are_refused);
     UNIT_RUN(stated_memory_must_be_right);

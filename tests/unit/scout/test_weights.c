@@ -99,6 +99,26 @@ static int split(json_t *ops, double threshold, operation_list *list) {
     return list->count;
 }
 
+/* Whose weights are of several kinds: each runs as the entry that its own became. */
+static void occurrences_follow_their_weights(void) {
+    operation_occurrence at[4];
+    operation_flow flow = {.occurrences = at, .occurrence_count = 4};
+    operation_list list;
+    char path[128];
+    json_t *ops = entry(4, 0);
+    snprintf(path, sizeof path, "%s/ops.json", folder);
+    UNIT_CHECK(json_dump_file(ops, path, 0) == 0);
+    json_decref(ops);
+    operation_read(path, NULL, &a, &list);
+    unlink(path);
+    for (int k = 0; k < 4; k++) at[k] = (operation_occurrence){.operation = 0, .place = 3 - k, .times = 1};
+    list.flow = &flow;
+    weights_split(&list, model, 0, &a);
+    static const char *const patterns[] = {"BLOCK_SPARSE", "STRUCTURED_24", "UNSTRUCTURED", "DENSE"};
+    for (int k = 0; k < 4; k++) UNIT_TEXT(list.items[at[k].operation].pattern, patterns[k]);
+    operation_list_free(&list);
+}
+
 static void entries_are_split(void) {
     operation_list list;
     UNIT_INT(split(entry(8, 0), 0, &list), 4);
@@ -255,6 +275,7 @@ int main(void) {
         make_model();
         UNIT_RUN(only_the_models_folder);
         UNIT_RUN(entries_are_split);
+        UNIT_RUN(occurrences_follow_their_weights);
         UNIT_RUN(a_threshold_is_asked_of_all);
         UNIT_RUN(eight_bits);
         UNIT_RUN(the_device_counts_where_it_can);
