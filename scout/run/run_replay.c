@@ -22,6 +22,7 @@ typedef struct share { /* of an operation, by its report */
     bool takes_part, proven;
     const char *code, *text;    /* why it does not; NULL: it needs none */
     double default_us, best_us; /* of all its launches in a run */
+    double least_us;            /* of one without a figure; 0: not known */
     double default_ci, best_ci;
     double in_place[2]; /* sums over passes */
     int in_place_passes;
@@ -55,6 +56,7 @@ static void read_shares(replay_run *w) {
             if (count > 0 && !verdict_is_excused(none ? "" : f.code)) {
                 s->code = none ? "not_asked" : f.code;
                 s->text = none ? "it has no report of this regime and device" : f.text;
+                s->least_us = f.estimate_us > 0 ? count * f.estimate_us : 0;
             }
             continue;
         }
@@ -265,11 +267,14 @@ static json_t *left_out_json(const replay_run *w, json_builder *b) {
         json_put_text(b, one, "operation", w->r->list.items[k].id);
         json_put_text(b, one, "code", s->code);
         json_put_text(b, one, "text", s->text ? s->text : "");
+        json_put_int(b, one, "count", w->r->list.items[k].count);
+        if (s->least_us > 0) json_put_real(b, one, "least_us", s->least_us);
         json_push(b, list, one);
     }
     for (size_t k = 0; k < json_array_size(of_worker); k++) {
         json_t *one = json_deep_copy(json_array_get(of_worker, k));
         const int at = item_of(w->r, json_get_text(one, "operation"));
+        if (at >= 0) json_put_int(b, one, "count", w->r->list.items[at].count);
         if (at >= 0) json_put_real(b, one, "sum_us", w->shares[at].default_us);
         json_push(b, list, one);
     }

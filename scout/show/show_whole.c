@@ -44,8 +44,9 @@ static void show_differences(FILE *out, arena *a, const json_t *list) {
 static void show_left_out(FILE *out, arena *a, const json_t *list, const char *what) {
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *one = json_array_get(list, k);
-        fprintf(out, "  %s: %s: %s\n", what, plain_cell(a, json_get_text(one, "operation"), 64),
-                plain_cell(a, json_get_text(one, "text"), 200));
+        const double us = fmax(json_get_positive(one, "sum_us"), json_get_positive(one, "least_us"));
+        fprintf(out, "  %s: %s%s%s: %s\n", what, plain_cell(a, json_get_text(one, "operation"), 64), us > 0 ? ", " : "",
+                us > 0 ? amount_time(us).s : "", plain_cell(a, json_get_text(one, "text"), 200));
     }
 }
 

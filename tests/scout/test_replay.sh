@@ -76,6 +76,15 @@ python3 -c 'import json; r = json.load(open("model/ops.json")); r["graph"]["occu
 scout --replay nothing --device scripted:0
 check "a dataflow that contradicts the operations: exit 3" exits 3
 
+# what has no report is left out, and said
+cp -r model part
+rm -f part/model.json part/reports/wide.json
+scout --replay part
+check "an operation without a report: exit 0" exits 0
+check "an operation without a report is named, with what it takes at least" field part/model.json \
+    "[(o['operation'], o['count'], o['least_us'] > 0) for o in r['left_out']] == [('wide', 1, True)] and r['launches'] == 2"
+check "it is told" grep -q 'left out: wide, ' stdout.txt
+
 # a report that proves what is wrong: the replay finds it, names it, and runs the default
 crowned() { # CANDIDATE   in the report of `wide` it is the best, proven
     rm -rf crowned
