@@ -161,7 +161,8 @@ json_t *study_detail(const study_report *r, status *st);
 json_t *study_beside_report(const char *path, const char *kind, status *st);
 
 /* "1.23 ms by the libraries' defaults, 1.10 ms by what is proven (both measured as a whole; the sums of their parts are
- * 1.19 ms and 1.05 ms)"; and where that is so, that as a whole nothing is proven. */
+ * 1.19 ms and 1.05 ms)"; and where that is so, how many operations are
+ * left out, and that as a whole nothing is proven. */
 void study_whole_say(const study_whole *w, char *text, size_t room);
 
 const study_report *study_find(const study_group *g,

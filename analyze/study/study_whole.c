@@ -58,5 +58,6 @@ void study_whole_say(const study_whole *w, char *text, size_t room) {
     if (sums && !w->same)
         add(text, room, "; the sums of their parts are %s and %s", amount_time(w->first.sum_us).s,
             amount_time(w->best.sum_us).s);
+    if (w->left_out > 0) add(text, room, "; without %d operation%s", w->left_out, w->left_out == 1 ? "" : "s");
     add(text, room, w->same || w->proven ? ")" : "; as a whole no gain is proven)");
 }
