@@ -1,8 +1,11 @@
-/* Owns the table of formats, and how what they write reaches its file. */
+/* Owns the tables of formats, and how what they write reaches its file. */
 #include "analyze/write/formats.h"
-
+#include "analyze/compare/comparison_formats.h"
 #include "analyze/page/page.h"
 #include "common/files.h"
+
+#include <string.h>
+#include <sys/stat.h>
 
 const format formats_all[] = {
     {"text", "summary.txt", write_text},  /* for a terminal */
@@ -14,15 +17,52 @@ const format formats_all[] = {
     {NULL, NULL, NULL},
 };
 
-bool formats_put(const format *f, const summary *m, const char *path, status *st) {
-    if (!path) return f->write(m, stdout, st);
+const comparison_format comparison_formats[] = {
+    {"text", "comparison.txt", comparison_text},
+    {"md", "comparison.md", comparison_markdown},
+    {"json", "comparison.json", comparison_json},
+    {"junit", "comparison.xml", comparison_junit},
+    {"csv", "comparison.csv", comparison_csv},
+    {"html", "comparison.html", page_comparison},
+    {NULL, NULL, NULL},
+};
+
+bool formats_is_file(const char *output, const char *file) {
+    const char *end = strrchr(output, '.');
+    struct stat is;
+    return end && strcmp(end, strrchr(file, '.')) == 0 && !(stat(output, &is) == 0 && S_ISDIR(is.st_mode));
+}
+
+/* What is written, by one of the two. */
+typedef struct writing {
+    const format *summary;
+    const comparison_format *comparison;
+    const void *what;
+    const comparison_shown *shown;
+} writing;
+
+static bool write_it(const writing *w, FILE *out, status *st) {
+    return w->summary ? w->summary->write(w->what, out, st) : w->comparison->write(w->what, w->shown, out, st);
+}
+
+static bool put(const writing *w, const char *path, status *st) {
+    if (!path) return write_it(w, stdout, st);
     files_out file;
     if (!files_begin(&file, path, st)) return false;
     FILE *out = files_stream(&file);
     if (!out) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    bool good = out && f->write(m, out, st);
+    bool good = out && write_it(w, out, st);
     if (out) good = fclose(out) == 0 && good;
     if (good) return files_commit(&file, st);
     files_abort(&file);
     return false;
+}
+
+bool formats_put(const format *f, const summary *m, const char *path, status *st) {
+    return put(&(writing){.summary = f, .what = m}, path, st);
+}
+
+bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
+                            const char *path, status *st) {
+    return put(&(writing){.comparison = f, .what = c, .shown = shown}, path, st);
 }

@@ -50,7 +50,10 @@
     const shown = tools.querySelector("output");
     let limit = MOST;
     // What is searched: the row, and the layers in its operation's section; put together when first something is typed.
-    const layers = (row) => document.querySelector(`${row.querySelector("th a").hash} .layers`)?.textContent ?? "";
+    const layers = (row) => {
+      const link = row.querySelector("th a");
+      return (link && document.querySelector(`${link.hash} .layers`)?.textContent) ?? "";
+    };
     const textOf = (one) => (one.text ??= (one.row.textContent + layers(one.row)).toLowerCase());
     let rows = Array.from(body.rows, (row) => ({ row, is: new Set(row.dataset.f.split(" ")) }));
 

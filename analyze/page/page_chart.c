@@ -106,6 +106,30 @@ void page_chart_curve(page *p, const page_chart *c, const char *class, const pag
     }
 }
 
+/* Twice: what is beneath it may be of any colour. */
+void page_spread(page *p, double percent, double ci) {
+    static const char *const classes[] = {"behind", "spread"};
+    const double half = percent * verdict_width(ci);
+    const page_word low = page_place(fmax(percent - half, 0)), high = page_place(fmin(percent + half, 100));
+    if (!(half > 0) || !verdict_known(ci)) return;
+    for (int k = 0; k < 2; k++)
+        fprintf(p->out,
+                "<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=\"50%%\" y2=\"50%%\"/><line class=\"%s\" "
+                "x1=\"%s\" x2=\"%s\" y1=\"25%%\" y2=\"75%%\"/><line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=\"25%%\" "
+                "y2=\"75%%\"/>",
+                classes[k], low.s, high.s, classes[k], low.s, low.s, classes[k], high.s, high.s);
+}
+
+void page_bar(page *p, const char *name, const char *class, double us, double ci, double longest, const char *note) {
+    const double part = longest > 0 ? 100 * us / longest : 0;
+    fprintf(p->out,
+            "<div><dt>%s</dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\"><rect class=\"all\" "
+            "width=\"100%%\" height=\"100%%\"/><rect class=\"%s\" width=\"%s\" height=\"100%%\"/>",
+            name, class, page_place(part).s);
+    page_spread(p, part, ci);
+    fprintf(p->out, "</svg></dd><dd class=\"end\">%s%s</dd></div>\n", page_time(us).s, note);
+}
+
 void page_chart_alone(page *p, const char *says, const page_point *points, size_t count, bool log_x, const char *x_unit,
                       const char *y_unit) {
     double low = INFINITY, high = -INFINITY, first = INFINITY, last = -INFINITY;

@@ -89,8 +89,7 @@ void page_fusions(page *p) {
     if (!g->fusion_count) return;
     for (size_t k = 0; k < g->fusion_count; k++)
         for (size_t w = 0; w < WORTHS; w++) known += worth_is(&g->fusions[k], worths[w]);
-    fprintf(p->out, "<section aria-labelledby=\"fusions%zu\"><h2 id=\"fusions%zu\">Fusions</h2>\n", p->number,
-            p->number);
+    page_section(p, "fusions", "Fusions");
     fprintf(p->out, "<p>%zu of %zu are proven to be worth it", p->g->fusions.worth, g->fusion_count);
     if (p->g->fusions.worth)
         fprintf(p->out, "; those that do not overlap save %s a run (%s)", page_time(p->g->fusions.saved_us).s,

@@ -8,6 +8,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+enum { PAGE_MEMORY = 256 << 20 }; /* of names and spots; everything else is written as it comes */
+
 /* Limits, so that a page of thousands of operations still opens at once; what they leave out is said where it is. */
 enum {
     PAGE_FULL = 300,     /* operations, the first of the ranking, whose reports are read again and told in full */
@@ -42,6 +44,11 @@ typedef struct page {
     guard guard;
 } page;
 
+/* ---- the page as a whole: page.c. All before its header, and all behind its main part. */
+void page_begin(page *p, const char *name, const char *what); /* its title: "NAME: what" */
+void page_end(page *p, const char *says);
+void page_regime(page *p, const char *text); /* "sustained load, model cache, graph launch" */
+
 /* ---- figures and text: page_text.c */
 typedef struct page_word {
     char s[40];
@@ -62,6 +69,8 @@ void page_shape(page *p, const study_report *r);            /* "2048 × 4096 × 
 const char *page_kind(const char *op);    /* "gemm", …, "other": of a class, also for unknown ones */
 void page_key(page *p, const char *kind); /* the kind's little coloured square */
 
+/* The begin of a section. Its name is its heading, where there are several groups also that of its group. */
+void page_section(page *p, const char *id, const char *title);
 /* A table in a box that scrolls: its name, what is said above it (NULL: nothing to see), and its heads; those of
  * figures begin with '#'. */
 void page_table_open(page *p, const char *class, const char *name, const char *says, const char *const *heads,
@@ -90,6 +99,11 @@ typedef struct page_point {
     double x, y, ci;
 } page_point;
 void page_chart_curve(page *p, const page_chart *c, const char *class, const page_point *points, size_t count);
+/* A whisker at a percent of a picture's width: where this lies, known to within a part of it. Nothing where
+ * that is 0 or not known. */
+void page_spread(page *p, double percent, double ci);
+/* One line of bars, painted up to `us` of `longest`. */
+void page_bar(page *p, const char *name, const char *class, double us, double ci, double longest, const char *note);
 /* All of one curve: axes that fit it, the points, their intervals. */
 void page_chart_alone(page *p, const char *says, const page_point *points, size_t count, bool log_x, const char *x_unit,
                       const char *y_unit);

@@ -328,10 +328,10 @@ static void idle(page *p) {
 }
 
 void page_operations(page *p) {
-    fprintf(p->out,
-            "<section aria-labelledby=\"each%zu\"><h2 id=\"each%zu\">Each operation</h2>\n<p class=\"soft\">In the "
-            "order of the table: the candidates, their times, and the reasons why they were not chosen.</p>\n",
-            p->number, p->number);
+    page_section(p, "each", "Each operation");
+    fputs("<p class=\"soft\">In the order of the table: the candidates, their times, and the reasons why they were not "
+          "chosen.</p>\n",
+          p->out);
     for (size_t k = 0; k < p->g->row_count; k++) {
         const arena_mark mark = arena_save(&p->arena);
         if (!is_idle(&p->g->rows[k])) section(p, &p->g->rows[k]);

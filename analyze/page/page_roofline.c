@@ -227,7 +227,7 @@ void page_roofline(page *p) {
         if (spot_of(&g->rows[k], &spots[count])) count++;
     }
     qsort(spots, count, sizeof *spots, by_share);
-    fprintf(p->out, "<section aria-labelledby=\"roof%zu\"><h2 id=\"roof%zu\">Roofline</h2>\n", p->number, p->number);
+    page_section(p, "roof", "Roofline");
     if (!count) {
         fputs("<p>There is nothing to draw: no measured operation has floating-point work.</p></section>\n", p->out);
         arena_rewind(&p->arena, mark);

@@ -165,11 +165,18 @@ const char *page_string(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
+void page_section(page *p, const char *id, const char *title) {
+    char of_group[32] = "";
+    if (p->m && p->m->group_count > 1) snprintf(of_group, sizeof of_group, " group%zu", p->number);
+    fprintf(p->out, "<section aria-labelledby=\"%s%zu%s\"><h2 id=\"%s%zu\">%s</h2>\n", id, p->number, of_group, id,
+            p->number, title);
+}
+
 void page_table_open(page *p, const char *class, const char *name, const char *says, const char *const *heads,
                      size_t count) {
     if (says) fprintf(p->out, "<p class=\"small soft\">%s</p>\n", says);
     fprintf(p->out,
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table%s%s%s>"
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"%s\"><table%s%s%s>"
             "<caption class=\"hidden\">%s</caption><thead><tr>",
             name, *class ? " class=\"" : "", class, *class ? "\"" : "", name);
     for (size_t k = 0; k < count; k++) {

@@ -62,6 +62,11 @@ static void add(summary_sum *sum, const summary_row *row) {
         sum->ceiling_us += us;
         return;
     }
+    const bool won = r->verdict.proven_gain_us > 0 && !r->baseline_own, bounded = r->ceiling_us > 0;
+    verdict_sum_add(&sum->now, row->weight_us, r->baseline_ci);
+    verdict_sum_add(&sum->won, count * (won ? r->best_us : r->baseline_us), won ? r->best_ci : r->baseline_ci);
+    verdict_sum_add(&sum->least, count * (bounded ? r->ceiling_us : r->baseline_us),
+                    bounded ? r->ceiling_ci : r->baseline_ci);
     sum->measured++;
     sum->measured_us += row->weight_us;
     sum->measured_ceiling_us += count * (r->ceiling_us > 0 ? r->ceiling_us : r->baseline_us);

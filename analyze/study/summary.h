@@ -37,6 +37,7 @@ typedef struct summary_sum {
     double share;                /* of baseline_us */
     size_t measured;             /* of these, with a figure, and their own times: what people are told */
     double measured_us, measured_ceiling_us, measured_share;
+    verdict_sum now, won, least; /* of the measured by the default, with what is proven, at the ceilings: how surely */
     double proven_us, proven_share;       /* over libraries */
     double own_us, own_share;             /* over kernels of this project */
     double potential_us, potential_share; /* only that: without what is proven of either */
