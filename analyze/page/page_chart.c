@@ -127,7 +127,8 @@ void page_bar(page *p, const char *name, const char *class, double us, double ci
             "width=\"100%%\" height=\"100%%\"/><rect class=\"%s\" width=\"%s\" height=\"100%%\"/>",
             name, class, page_place(part).s);
     page_spread(p, part, ci);
-    fprintf(p->out, "</svg></dd><dd class=\"end\">%s%s</dd></div>\n", page_time(us).s, note);
+    fprintf(p->out, "</svg></dd><dd class=\"end\">%s%s</dd></div>\n", page_time_in(amount_unit_of(longest), us).s,
+            note);
 }
 
 void page_chart_alone(page *p, const char *says, const page_point *points, size_t count, bool log_x, const char *x_unit,

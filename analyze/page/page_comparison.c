@@ -4,7 +4,6 @@
 #include "analyze/page/page.h"
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
 #include "common/plain.h"
 
 #include <math.h>

@@ -2,8 +2,6 @@
  * regime. */
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
-
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* The top of the page: what to do first, what it would give back, and where the time goes. */
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -96,7 +94,7 @@ static void action(page *p, const deed *d) {
     if (proven && d->potential_us > 0)
         fprintf(p->out, "<p class=\"small soft\">Up to %s more is potential.</p>", page_time(d->potential_us).s);
     fputs("<p>", p->out);
-    page_say_wrapped(p, r->verdict.recommendation, PAGE_SENTENCE);
+    page_advice(p, r);
     fputs("</p></li>\n", p->out);
 }
 
@@ -165,16 +163,16 @@ void page_first(page *p) {
     fputs("</section>\n", p->out);
 }
 
-static void outcome_row(page *p, summary_outcome k) {
+static void outcome_row(page *p, summary_outcome k, amount_unit unit) {
     const summary_sum *s = &p->g->outcomes[k];
     if (!s->operations) return;
     fprintf(p->out,
             "<tr><th scope=\"row\">%s</th><td class=\"n\">%zu</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
             "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-            summary_outcomes[k].title, s->operations, s->measured > 0 ? page_time(s->measured_us).s : "",
+            summary_outcomes[k].title, s->operations, s->measured > 0 ? page_time_in(unit, s->measured_us).s : "",
             s->measured > 0 ? page_percent(s->measured_share).s : "",
-            s->proven_us + s->own_us > 0 ? page_time(s->proven_us + s->own_us).s : "",
-            s->potential_us > 0 ? page_time(s->potential_us).s : "");
+            s->proven_us + s->own_us > 0 ? page_time_in(unit, s->proven_us + s->own_us).s : "",
+            s->potential_us > 0 ? page_time_in(unit, s->potential_us).s : "");
 }
 
 static void category(page *p, const summary_category *c, double longest) {
@@ -193,7 +191,7 @@ static void category(page *p, const summary_category *c, double longest) {
             page_place(whole * fmax(0, s->measured_us - s->measured_ceiling_us)).s);
     page_spread(p, whole * s->measured_us, verdict_sum_ci(&s->now));
     fprintf(p->out, "</svg></dd><dd class=\"end\">%s <span class=\"soft\">%s</span></dd></div>\n",
-            page_time(s->measured_us).s, page_percent(s->measured_share).s);
+            page_time_in(amount_unit_of(longest), s->measured_us).s, page_percent(s->measured_share).s);
 }
 
 void page_categories(page *p) {
@@ -213,7 +211,9 @@ void page_categories(page *p) {
         if (g->categories[k].sum.measured > 0) category(p, &g->categories[k], longest);
     fputs("</dl>\n<h3>What came out of it</h3>\n", p->out);
     page_table_open(p, "", "Time by outcome", NULL, heads, sizeof heads / sizeof heads[0]);
-    for (int k = 0; k < SUMMARY_OUTCOMES; k++) outcome_row(p, (summary_outcome)k);
+    double most = 0;
+    for (int k = 0; k < SUMMARY_OUTCOMES; k++) most = fmax(most, g->outcomes[k].measured_us);
+    for (int k = 0; k < SUMMARY_OUTCOMES; k++) outcome_row(p, (summary_outcome)k, amount_unit_of(most));
     page_table_close(p);
     fputs("</section>\n", p->out);
 }

@@ -1,8 +1,6 @@
 /* What could run as one: apart and at once, measured side by side, and whether it is worth it. */
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -28,13 +26,13 @@ static void pair(page *p, const study_report *r) {
     fputs("</svg></td>", p->out);
 }
 
-static void row(page *p, const study_report *r) {
+static void row(page *p, const study_report *r, amount_unit unit) {
     fputs("<tr><th scope=\"row\">", p->out);
     page_say_cut(p, r->fusion_pattern, PAGE_NAME);
     fputs("<br><span class=\"soft\">", p->out);
     page_shape(p, r);
     fprintf(p->out, "</span></th><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td>",
-            page_whole((double)r->count).s, page_time(r->parts_us).s, page_time(r->fused_us).s);
+            page_whole((double)r->count).s, page_time_in(unit, r->parts_us).s, page_time_in(unit, r->fused_us).s);
     pair(p, r);
     fprintf(p->out, "<td class=\"n\">%s × <span class=\"soft\">%s</span></td><td class=\"n\">%lld to %lld</td><td>",
             page_figure(r->speedup).s, amount_within(r->speedup_ci).s, (long long)r->kernels_parts,
@@ -50,11 +48,15 @@ static void compared(page *p) {
     static const char *const heads[] = {"fusion",       "#count",    "#apart",   "#at once",
                                         "side by side", "#speed-up", "#kernels", "worth it"};
     const study_group *g = p->g->group;
+    double longest = 0;
+    for (size_t k = 0; k < g->fusion_count; k++)
+        longest = fmax(longest, fmax(g->fusions[k].parts_us, g->fusions[k].fused_us));
+    const amount_unit unit = amount_unit_of(longest);
     page_table_open(p, "", "Fusions compared", "Pale: the parts one after another. Strong: fused.", heads,
                     sizeof heads / sizeof heads[0]);
     for (size_t w = 0; w < WORTHS; w++)
         for (size_t k = 0; k < g->fusion_count; k++)
-            if (worth_is(&g->fusions[k], worths[w])) row(p, &g->fusions[k]);
+            if (worth_is(&g->fusions[k], worths[w])) row(p, &g->fusions[k], unit);
     page_table_close(p);
 }
 

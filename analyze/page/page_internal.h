@@ -4,6 +4,7 @@
 #pragma once
 
 #include "analyze/study/summary.h"
+#include "common/amount.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -54,20 +55,24 @@ typedef struct page_word {
     char s[40];
 } page_word; /* a figure as text, "–" where it is not known; lives to the end of the expression: page_time(x).s */
 
-page_word page_time(double us);       /* "305.2 µs" */
-page_word page_percent(double share); /* "3.4 %" */
-page_word page_figure(double x);      /* four digits: "605.1", "12,680", "0.05" */
-page_word page_whole(double x);       /* "12,680" */
-page_word page_bytes(double bytes);   /* "90.2 MB" */
-page_word page_place(double percent); /* "37.25%": a coordinate */
+page_word page_time(double us);                      /* "305.2 µs" */
+page_word page_time_in(amount_unit unit, double us); /* in the unit of its column */
+page_word page_percent(double share);                /* "3.4 %" */
+page_word page_figure(double x);                     /* four digits: "605.1", "12,680", "0.05" */
+page_word page_whole(double x);                      /* "12,680" */
+page_word page_bytes(double bytes);                  /* "90.2 MB" */
+page_word page_place(double percent);                /* "37.25%": a coordinate */
 
 void page_say(page *p, const char *text);                   /* foreign text, as text */
 void page_say_cut(page *p, const char *text, int most);     /* its middle left out beyond so many characters */
 void page_say_wrapped(page *p, const char *text, int most); /* that, with places for a line to break behind commas */
-const char *page_title(page *p, const study_report *r);     /* what a person calls it; until the arena is rewound */
-void page_shape(page *p, const study_report *r);            /* "2048 × 4096 × 4096"; "… by 3 × 3 from 64" */
-const char *page_kind(const char *op);    /* "gemm", …, "other": of a class, also for unknown ones */
-void page_key(page *p, const char *kind); /* the kind's little coloured square */
+/* A variant's parameters in words, and the text itself on demand: unfolded, or (of less room) under the mouse. */
+void page_variant(page *p, const char *variant, int most, bool on_demand); /* page_variant.c */
+void page_advice(page *p, const study_report *r);                          /* the verdict's, with the variant so */
+const char *page_title(page *p, const study_report *r); /* what a person calls it; until the arena is rewound */
+void page_shape(page *p, const study_report *r);        /* "2048 × 4096 × 4096"; "… by 3 × 3 from 64" */
+const char *page_kind(const char *op);                  /* "gemm", …, "other": of a class, also for unknown ones */
+void page_key(page *p, const char *kind);               /* the kind's little coloured square */
 
 /* The begin of a section. Its name is its heading, where there are several groups also that of its group. */
 void page_section(page *p, const char *id, const char *title);

@@ -2,7 +2,6 @@
 #include "analyze/page/page_internal.h"
 
 #include "analyze/write/escape.h"
-#include "common/amount.h"
 #include "common/plain.h"
 
 #include <ctype.h>
@@ -22,6 +21,16 @@ page_word page_time(double us) {
     page_word w = word_of(isfinite(us) ? text.s : "–");
     const size_t n = strlen(w.s);
     if (n > 3 && strcmp(w.s + n - 3, " us") == 0) memcpy(w.s + n - 2, "µs", sizeof "µs");
+    return w;
+}
+
+page_word page_time_in(amount_unit unit, double us) {
+    const amount text = amount_in(unit, us);
+    page_word w = word_of("–");
+    const bool less = text.s[0] == '<';
+    if (isfinite(us))
+        snprintf(w.s, sizeof w.s, "%s%s %s", less ? "&lt;" : "", text.s + less,
+                 strcmp(unit.name, "us") == 0 ? "µs" : unit.name);
     return w;
 }
 

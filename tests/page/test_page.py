@@ -71,8 +71,18 @@ def click(page, head):
 
 def test_table(browser, url):
     page = browser.open(url)
+    everything = len(make_folder.ordinary()[0])
     rows = len(column(page, "#"))
-    check("all operations are in the table", rows == len(make_folder.ordinary()[0]), rows)
+    check("all operations with a time of their own are in the table", rows == everything - 1, rows)
+    more = "document.querySelector('.tools button[type=button]')"
+    check("the others are folded away", page.run(f"{more}.textContent") == f"show all {everything}" and not page.run(f"{more}.hidden"))
+    page.run("""{ const s = document.querySelectorAll('.tools select')[1]; s.value = 'o-outside'; s.dispatchEvent(new Event('change')); }""")
+    check("and there for who asks for them", len(column(page, "#")) == 1, column(page, "#"))
+    page.run("document.querySelector('.tools button[type=reset]').click()")
+    time.sleep(0.1)
+    page.run(f"{more}.click()")
+    rows = len(column(page, "#"))
+    check("all operations are in the table", rows == everything, rows)
     for head in ("default µs", "share", "efficiency", "proven µs", "count"):
         click(page, head)
         values = [float(v) for v in column(page, head)]
@@ -135,6 +145,11 @@ def test_sections(browser, url):
         stops.append(page.run("(a => a.tagName.toLowerCase() + '.' + (a.getAttribute('class') || a.type || ''))(document.activeElement)"))
     for stop in ("a.skip", "input.search", "select.select-one", "button.button", "div.scroll long", "summary."):
         check(f"the tab key reaches {stop}", stop in stops, stops)
+    check("variants are named for people", page.run("document.querySelector('.raw summary').textContent") == "algorithm 6")
+    page.run("document.querySelector('.raw summary').click()")
+    check("and as they are on demand", page.run("(e => e.checkVisibility() && e.textContent)(document.querySelector('.raw code'))") == "algo=6")
+    whiskers = page.run("Array.from(document.querySelectorAll('svg.bar'), b => b.querySelectorAll('.spread').length)")
+    check("every bar has a whisker", len(whiskers) > 5 and set(whiskers) == {3}, whiskers)
     quiet("sections", page)
     page.close()
 
