@@ -16,7 +16,7 @@ typedef struct settings {
     bool file;        /* that output is, of the one format */
     uint32_t formats; /* a bit for each of formats_all */
     int64_t top;
-    bool group;
+    bool group, each;
     verdict_thresholds thresholds;
     cli_positionals folders;
 } settings;
@@ -39,6 +39,7 @@ static const char after[] =
     "  analyze out/bert -o out/bert                  all formats, into the model's folder\n"
     "  analyze out/bert --format json | jq .         one format, to standard output\n"
     "  analyze out/* --group                         each device and regime separately\n"
+    "  analyze out/* --each --format html -o all.html   one page of all models, beside each other\n"
     "  analyze out/bert --high-proven 0.02           HIGH from 2 % of the model's time on\n"
     "\n"
     "exit codes:\n"
@@ -76,6 +77,10 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .offset = AT(group),
      .help = "summarise each device class, regime and version of the method separately instead of refusing a mix"},
+    {.name = "each",
+     .kind = CLI_FLAG,
+     .offset = AT(each),
+     .help = "take each DIR as a model of its own: a page, a table or a file for all of them, beside each other"},
     THRESHOLDS_OPTIONS(settings, thresholds),
 };
 
@@ -122,6 +127,7 @@ static status_code summarize(const settings *s, status *st) {
                                 .told = left_out_tell,
                                 .layers = true,
                                 .group = s->group,
+                                .each = s->each,
                                 .instead = "give --group to summarise each separately"};
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = summary_make(&data, (size_t)s->top, &m, st) ? write_all(s, &m, st) : st->code;
@@ -136,7 +142,7 @@ status_code command_summary(int argc, char **argv, status *st) {
     const cli_spec spec = {
         .program = "analyze",
         .version = version_text,
-        .usage = "DIR... [-o PATH] [--format LIST] [--top N] [--group] [thresholds]\n"
+        .usage = "DIR... [-o PATH] [--format LIST] [--top N] [--group] [--each] [thresholds]\n"
                  "       analyze compare|dispatch|explain ...",
         .about = about,
         .after = after,

@@ -104,7 +104,7 @@ static void group(page *p, size_t k) {
     p->device = device_of(p);
     p->moments = arena_array(&p->arena, page_moment, p->g->row_count + 1);
     p->moment_count = 0;
-    if (k == 0) {
+    if (p->m->group_count == 1) {
         fputs("<header>\n", p->out);
         title(p);
         contents(p);
@@ -136,7 +136,12 @@ bool page_write(const summary *m, FILE *out, status *st) {
     arena_init(&p.arena, &p.guard, PAGE_MEMORY);
     const bool good = guard_enter(&p.guard);
     if (good) {
-        page_begin(&p, m->group_count ? m->groups[0].group->model : "", "what to do first");
+        page_begin(&p,
+                   m->group_count > 1    ? arena_printf(&p.arena, "%zu beside each other", m->group_count)
+                   : m->group_count == 1 ? m->groups[0].group->model
+                                         : "",
+                   "what to do first");
+        if (m->group_count > 1) page_models(&p);
         for (size_t k = 0; k < m->group_count; k++) group(&p, k);
         page_end(&p, "Proven gains were measured; potential ones are the distance to a measured ceiling, and the two "
                      "are never added up.");

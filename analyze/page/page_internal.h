@@ -114,7 +114,8 @@ void page_chart_alone(page *p, const char *says, const page_point *points, size_
                       const char *y_unit);
 
 /* ---- sections */
-void page_first(page *p); /* page_first.c: what to do first, totals, categories */
+void page_models(page *p); /* page_models.c: the head of a page of several groups, and these beside each other */
+void page_first(page *p);  /* page_first.c: what to do first, totals, categories */
 void page_categories(page *p);
 void page_roofline(page *p);                                          /* page_roofline.c */
 void page_table(page *p);                                             /* page_table.c */

@@ -156,6 +156,14 @@ analyze block burst --group --format json
 check "--group: both" test "$(grep -c '"regime": ' stdout.txt)" = 2
 cp stdout.txt grouped.json
 check "--group: fits" fits_schema grouped.json
+analyze block burst --each --format json
+check "--each: a group for each folder" test "$(grep -c '"regime": ' stdout.txt)" = 2
+cp -r block other
+analyze block other --format json
+check "two folders: one model" test "$(grep -c '"regime": ' stdout.txt)" = 1
+analyze block other --each --format json
+check "two folders, --each: two models" test "$(grep -c '"model": "\(block\|other\)"' stdout.txt)" = 2
+rm -r other
 cp -r kept other
 analyze block other
 check "two models of one device: as one" prints "block + other"

@@ -287,7 +287,9 @@ def test_axe(browser, pages):
         skipped += 1
         return
     for name, url in pages:
-        for width, dark, opened_too in ((1280, False, True), (375, True, True), (1280, True, False)):
+        # Of several models as it opens alone: their sections are those of one.
+        for width, dark, opened_too in ((1280, True, False), (375, False, False)) if name == "models" else \
+                ((1280, False, True), (375, True, True), (1280, True, False)):
             page = browser.open(url, width=width, dark=dark, phone=width < 700)
             if opened_too:
                 page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -442,6 +444,32 @@ def test_many(browser):
     page.close()
 
 
+def test_models(browser):
+    """Several models on one page: all beside each other, then each."""
+    names = ["bert_base@b8_s128", "llama2_7b@b1_s2048", "mlp_sparse"]
+    out = os.path.join(SCRATCH, "models.html")
+    subprocess.run([ANALYZE, *(os.path.join(HERE, "../golden/reports", name) for name in names), "--each", "--format", "html", "-o", out],
+                   capture_output=True, timeout=120, check=False)
+    page = browser.open("file://" + out)
+    rows = page.run("Array.from(document.querySelectorAll('.models tbody tr'), r => Array.from(r.cells, c => c.textContent))")
+    check("models: a row for each", [row[0].split("NVIDIA")[0] for row in rows] == names, rows)
+    check("models: its time, with an interval", rows and rows[1][2].startswith("50.84 ms±"), rows[1][2])
+    check("models: what was measured in part says so", rows and "PARTIAL" in rows[2][0] and "PARTIAL" not in rows[0][0], rows)
+    check("models: a bar for each, with a whisker", page.run("document.querySelectorAll('.models .bar .spread').length") == 9)
+    check("models: each has its own sections", page.run("document.querySelectorAll('h1').length") == 4 and
+          page.run("document.querySelectorAll('.ranked').length") == 3)
+    doubles = page.run("(ids => ids.filter((id, k) => ids.indexOf(id) !== k))(Array.from(document.querySelectorAll('[id]'), e => e.id))")
+    check("models: no id is there twice", not doubles, doubles)
+    dead = page.run("Array.from(document.links).filter(a => !document.getElementById(a.getAttribute('href').slice(1))).length")
+    check("models: no link leads nowhere", dead == 0, dead)
+    quiet("models", page)
+    page.close()
+    page = browser.open("file://" + out, width=375, height=800, phone=True)
+    check("models: no scrolling sideways", page.run("document.documentElement.scrollWidth") <= 375)
+    page.close()
+    return "file://" + out
+
+
 def test_convolutions(browser):
     """Of a network's convolutions many have one output: what a person reads tells them apart."""
     folder = os.path.join(SCRATCH, "convolutions")
@@ -510,7 +538,8 @@ def main():
         nasty = "<img src=x onerror=document.title='owned'>\"' onload='document.title=1'"
         test_hostile_comparison(browser, comparison_of("nasty", ["40", "1", f"op_0001:id={nasty}"], [
             "40", "2", f"op_0001:id={nasty}", "op_0001=1.5", f"driver={nasty}", f"class=name={nasty};x={nasty}"]))
-        test_axe(browser, [("report", "file://" + ordinary), ("hostile report", "file://" + hostile), ("comparison", changed)])
+        models = test_models(browser)
+        test_axe(browser, [("report", "file://" + ordinary), ("hostile report", "file://" + hostile), ("comparison", changed), ("models", models)])
         test_convolutions(browser)
         test_sparse(browser)
         test_partial(browser)
