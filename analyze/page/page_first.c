@@ -210,6 +210,7 @@ void page_categories(page *p) {
     for (size_t k = 0; k < g->category_count; k++)
         if (g->categories[k].sum.measured > 0) category(p, &g->categories[k], longest);
     fputs("</dl>\n<h3>What came out of it</h3>\n", p->out);
+    if (g->group->partial.text) fprintf(p->out, "<p class=\"soft\">Shares are of %s.</p>\n", summary_whole(g));
     page_table_open(p, "", "Time by outcome", NULL, heads, sizeof heads / sizeof heads[0]);
     double most = 0;
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) most = fmax(most, g->outcomes[k].measured_us);

@@ -21,6 +21,11 @@ const summary_outcome_info summary_outcomes[SUMMARY_OUTCOMES] = {
 
 bool summary_to_do(summary_outcome outcome) { return outcome <= SUMMARY_OPEN; }
 
+const char *summary_whole(const summary_group *g) {
+    if (!g->group->partial.text) return "the time";
+    return g->group->model_us > g->group->measured_us ? "the estimated time of all" : "the measured time";
+}
+
 static summary_outcome outcome_of(const study_report *r) {
     const verdict *v = &r->verdict;
     if (r->count <= 0 || verdict_is_excused(r->reason_code)) return SUMMARY_OUTSIDE;

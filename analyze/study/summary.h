@@ -108,6 +108,9 @@ typedef struct summary {
     bool incomplete; /* exit code 1: skipped files, missing baselines, bad rows */
 } summary;
 
+/* What the shares of a group are of, in words; of what was measured in part it is not what the totals are of. */
+const char *summary_whole(const summary_group *g);
+
 /* summary_next.c: of a group whose rows are there. */
 void summary_make_next(study *s, summary_group *to);
 /* In the study's arena. false: st says why (memory). */
