@@ -189,7 +189,7 @@ static void category(page *p, const summary_category *c, double longest) {
     fprintf(p->out, "<rect class=\"veil\" x=\"%s\" width=\"%s\" height=\"100%%\"/>",
             page_place(whole * s->measured_ceiling_us).s,
             page_place(whole * fmax(0, s->measured_us - s->measured_ceiling_us)).s);
-    page_spread(p, whole * s->measured_us, verdict_sum_ci(&s->now));
+    page_spread(p, whole * s->measured_us, verdict_sum_ci(&s->now), 50, 25);
     fprintf(p->out, "</svg></dd><dd class=\"end\">%s <span class=\"soft\">%s</span></dd></div>\n",
             page_time_in(amount_unit_of(longest), s->measured_us).s, page_percent(s->measured_share).s);
 }

@@ -11,7 +11,7 @@ static bool worth_is(const study_report *r, const char *worth) { return r->worth
 
 /* Two bars on one scale: the parts one after another, and all at once. */
 static void pair(page *p, const study_report *r) {
-    const double longest = fmax(r->parts_us, r->fused_us);
+    const double longest = fmax(r->parts_us, r->fused_us * (1 + (verdict_known(r->speedup_ci) ? r->speedup_ci : 0)));
     if (!(longest > 0)) {
         fputs("<td></td>", p->out);
         return;
@@ -23,6 +23,7 @@ static void pair(page *p, const study_report *r) {
     if (r->fused_us > 0)
         fprintf(p->out, "<rect class=\"sure\" y=\"56%%\" height=\"36%%\" width=\"%s\"/>",
                 page_place(100 * r->fused_us / longest).s);
+    page_spread(p, 100 * fmax(r->fused_us, 0) / longest, r->speedup_ci, 74, 14);
     fputs("</svg></td>", p->out);
 }
 
@@ -52,7 +53,8 @@ static void compared(page *p) {
     for (size_t k = 0; k < g->fusion_count; k++)
         longest = fmax(longest, fmax(g->fusions[k].parts_us, g->fusions[k].fused_us));
     const amount_unit unit = amount_unit_of(longest);
-    page_table_open(p, "", "Fusions compared", "Pale: the parts one after another. Strong: fused.", heads,
+    page_table_open(p, "", "Fusions compared",
+                    "Pale: the parts one after another. Strong: fused, with the interval of the speed-up.", heads,
                     sizeof heads / sizeof heads[0]);
     for (size_t w = 0; w < WORTHS; w++)
         for (size_t k = 0; k < g->fusion_count; k++)

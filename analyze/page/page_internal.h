@@ -106,7 +106,7 @@ typedef struct page_point {
 void page_chart_curve(page *p, const page_chart *c, const char *class, const page_point *points, size_t count);
 /* A whisker at a percent of a picture's width: where this lies, known to within a part of it. Nothing where
  * that is 0 or not known. */
-void page_spread(page *p, double percent, double ci);
+void page_spread(page *p, double percent, double ci, double middle, double half_height); /* these down from its top */
 /* One line of bars, painted up to `us` of `longest`. */
 void page_bar(page *p, const char *name, const char *class, double us, double ci, double longest, const char *note);
 /* All of one curve: axes that fit it, the points, their intervals. */

@@ -27,7 +27,7 @@ static void bar(page *p, const summary_sum *s) {
         "<rect class=\"lost\" x=\"%s\" width=\"%s\" height=\"100%%\"/><rect class=\"proven\" x=\"%s\" width=\"%s\" "
         "height=\"100%%\"/>",
         page_place(open).s, page_place(open).s, page_place(won - open).s, page_place(won).s, page_place(100 - won).s);
-    page_spread(p, won, verdict_sum_ci(&s->won));
+    page_spread(p, won, verdict_sum_ci(&s->won), 50, 25);
     fprintf(p->out, "<line class=\"target\" x1=\"%s\" x2=\"%s\" y1=\"0\" y2=\"100%%\"/></svg></td>",
             page_place(least).s, page_place(least).s);
 }
@@ -52,7 +52,9 @@ static void row(page *p, size_t k, amount_unit unit) {
         fputs("<td colspan=\"6\">nothing has a figure</td></tr>\n", p->out);
         return;
     }
-    fprintf(p->out, "<td class=\"n\">%s<br><span class=\"soft\">%s</span></td>", page_time_in(unit, s->measured_us).s,
+    /* Models differ by orders of magnitude: four digits of each. */
+    fprintf(p->out, "<td class=\"n\">%s %s<br><span class=\"soft\">%s</span></td>",
+            page_figure(s->measured_us / unit.us).s, unit.us > 1 ? unit.name : "µs",
             amount_within(verdict_sum_ci(&s->now)).s);
     bar(p, s);
     number(p, s->proven_us, page_percent(s->proven_us / s->measured_us).s);

@@ -150,6 +150,8 @@ def test_sections(browser, url):
     check("and as they are on demand", page.run("(e => e.checkVisibility() && e.textContent)(document.querySelector('.raw code'))") == "algo=6")
     whiskers = page.run("Array.from(document.querySelectorAll('svg.bar'), b => b.querySelectorAll('.spread').length)")
     check("every bar has a whisker", len(whiskers) > 5 and set(whiskers) == {3}, whiskers)
+    fused = page.run("Array.from(document.querySelectorAll('#fusions1 ~ div svg.iv'), b => b.querySelectorAll('.spread').length)")
+    check("every fusion too", fused and set(fused) == {3}, fused)
     quiet("sections", page)
     page.close()
 
@@ -453,7 +455,7 @@ def test_models(browser):
     page = browser.open("file://" + out)
     rows = page.run("Array.from(document.querySelectorAll('.models tbody tr'), r => Array.from(r.cells, c => c.textContent))")
     check("models: a row for each", [row[0].split("NVIDIA")[0] for row in rows] == names, rows)
-    check("models: its time, with an interval", rows and rows[1][2].startswith("50.84 ms±"), rows[1][2])
+    check("models: its time, with an interval", rows and rows[1][2].startswith("50.84 ms±") and rows[2][2].startswith("0.059 ms±"), rows[1][2])
     check("models: what was measured in part says so", rows and "PARTIAL" in rows[2][0] and "PARTIAL" not in rows[0][0], rows)
     check("models: a bar for each, with a whisker", page.run("document.querySelectorAll('.models .bar .spread').length") == 9)
     check("models: each has its own sections", page.run("document.querySelectorAll('h1').length") == 4 and
