@@ -33,36 +33,47 @@ bool formats_is_file(const char *output, const char *file) {
     return end && strcmp(end, strrchr(file, '.')) == 0 && !(stat(output, &is) == 0 && S_ISDIR(is.st_mode));
 }
 
-/* What is written, by one of the two. */
-typedef struct writing {
-    const format *summary;
-    const comparison_format *comparison;
-    const void *what;
-    const comparison_shown *shown;
-} writing;
+typedef bool write_to(const void *of, FILE *out, status *st);
 
-static bool write_it(const writing *w, FILE *out, status *st) {
-    return w->summary ? w->summary->write(w->what, out, st) : w->comparison->write(w->what, w->shown, out, st);
-}
-
-static bool put(const writing *w, const char *path, status *st) {
-    if (!path) return write_it(w, stdout, st);
+static bool put(write_to *write, const void *of, const char *path, status *st) {
+    if (!path) return write(of, stdout, st);
     files_out file;
     if (!files_begin(&file, path, st)) return false;
     FILE *out = files_stream(&file);
     if (!out) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    bool good = out && write_it(w, out, st);
+    bool good = out && write(of, out, st);
     if (out) good = fclose(out) == 0 && good;
     if (good) return files_commit(&file, st);
     files_abort(&file);
     return false;
 }
 
+typedef struct told_summary {
+    const format *f;
+    const summary *m;
+} told_summary;
+
+static bool write_summary(const void *of, FILE *out, status *st) {
+    const told_summary *told = of;
+    return told->f->write(told->m, out, st);
+}
+
 bool formats_put(const format *f, const summary *m, const char *path, status *st) {
-    return put(&(writing){.summary = f, .what = m}, path, st);
+    return put(write_summary, &(told_summary){f, m}, path, st);
+}
+
+typedef struct told_comparison {
+    const comparison_format *f;
+    const comparison *c;
+    const comparison_shown *shown;
+} told_comparison;
+
+static bool write_comparison(const void *of, FILE *out, status *st) {
+    const told_comparison *told = of;
+    return told->f->write(told->c, told->shown, out, st);
 }
 
 bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
                             const char *path, status *st) {
-    return put(&(writing){.comparison = f, .what = c, .shown = shown}, path, st);
+    return put(write_comparison, &(told_comparison){f, c, shown}, path, st);
 }
