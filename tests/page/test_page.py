@@ -202,6 +202,11 @@ def test_print(browser, url):
     check("paper is white", page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)")
     page.call("Page.printToPDF")
     page.close()
+    page = browser.open(url, width=690, height=900)  # as wide as A4 within its margins
+    over = page.run("""Array.from(document.querySelectorAll('.roofline .label'), l => [l.textContent, l.getBoundingClientRect()])
+        .filter(([, r]) => r.left < 0 || r.right > innerWidth).map(([t]) => t)""")
+    check("on paper no name of a dot is cut", page.run("document.querySelectorAll('.roofline .label').length") > 0 and not over, over)
+    page.close()
 
 
 # Text that is too pale: each element with text of its own, against the ground that is really behind it.
