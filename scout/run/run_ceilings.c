@@ -134,11 +134,20 @@ static int parts_of(unsigned bits) {
     return count;
 }
 
+static bool is_sweep_due(const run *r, const run_device *d) {
+    return r->sweep_precision && !d->sweep_tried && !has_sweep(r, d);
+}
+
+int run_ceilings_parts_due(const run *r, const run_device *d) {
+    bool again = false;
+    return parts_of(run_ceilings_due(r, d, &again)) + is_sweep_due(r, d);
+}
+
 json_t *run_ceilings_job(run *r, run_device *d, int job) {
     const options *o = r->options;
     bool again = false;
     const unsigned due = run_ceilings_due(r, d, &again);
-    const bool sweep = r->sweep_precision && !d->sweep_tried && !has_sweep(r, d);
+    const bool sweep = is_sweep_due(r, d);
     const bool audit = o->mode == OPTIONS_CEILINGS && o->exhaustive && !d->tried;
     json_builder b = {0};
     status st = {0};
@@ -277,7 +286,8 @@ void run_ceilings_done(run *r, run_device *d, const json_t *result, const status
     const unsigned flying = d->flying;
     d->flying = 0;
     d->disturbed &= ~flying;
-    d->parts = 0;
+    d->parts_done += d->parts;
+    d->parts = d->part = 0;
     d->used_s += run_now() - d->began;
     if (!result) {
         snprintf(d->why, sizeof d->why, "%.200s", st->text);
