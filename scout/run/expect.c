@@ -87,9 +87,16 @@ static double latest_end(const expect_work *w, budget b, double first_end) {
     return budget_later_end(&b, first_s, w->host, first_end);
 }
 
+/* Later passes that would take so long, and may for most_s: whichever is far less. Where both are alike it is less than
+ * either, because some of the passes will turn out not to be needed. */
+static double sooner(double s, double most_s) {
+    if (!(most_s > 0)) return 0;
+    return isfinite(most_s) ? most_s * -expm1(-s / most_s) : s;
+}
+
 double expect_left(expect *e, const expect_work *w, const budget *b, double now) {
     const double first_s = first_left(w, b, now + w->ceilings_s), first = now + w->ceilings_s + first_s;
-    double end = fmin(first + later_left(w, first_s), fmax(latest_end(w, *b, first), first));
+    double end = first + sooner(later_left(w, first_s), latest_end(w, *b, first) - first);
     if (b->end > 0) end = fmin(end, fmax(b->end, now));
     const double gone_s = now - b->started, said_s = e->end - now;
     const bool near = e->end > 0 && said_s < fmin(NEAR_S, NEAR_PART * gone_s);

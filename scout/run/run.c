@@ -9,6 +9,7 @@
 #include "scout/report/crossover.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -58,7 +59,12 @@ bool run_start(run *r, status *st) {
                                      .warn = hear,
                                      .warn_context = r,
                                      .start_seconds = 60};
+    show_progress_set(&r->progress, &(show_progress_state){.left_s = NAN,
+                                                           .phases = "starting",
+                                                           .phase = "starting",
+                                                           .what = "the worker looks for devices"});
     r->supervisor = supervisor_new(&with, st);
+    show_progress_end(&r->progress);
     if (!r->supervisor) return false;
     r->device_count = supervisor_device_count(r->supervisor);
     if (r->device_count > RUN_MOST_DEVICES) r->device_count = RUN_MOST_DEVICES;

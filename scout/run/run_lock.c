@@ -40,7 +40,7 @@ static int open_lock(const char *path) {
     int fd = open(path, O_RDWR | O_CREAT | flags, 0644);
     if (fd < 0 && errno == EACCES) fd = open(path, O_RDONLY | flags);
     if (fd < 0) return -1;
-    /* one that has a second name is somebody's file, and must not be written into */
+    /* one that has a second name is a file of something else, and must not be written into */
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink <= 1) return fd;
     close(fd);
     errno = EEXIST;
@@ -58,7 +58,7 @@ static void write_words(int fd, const char *at) {
     char text[WORDS], since[32];
     run_utc(since, sizeof since);
     const int n = snprintf(text, sizeof text, "process %d (%.200s, since %s)\n", (int)getpid(), at, since);
-    /* who cannot read what holds the lock still waits for it */
+    /* without these words the lock holds all the same */
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n) return;
 }
 
@@ -125,7 +125,8 @@ static void say_wait(run_wait *w, const place *p, char *words, char *told) {
     snprintf(text, sizeof text, "%s: waiting for %s, which is %s (--no-wait refuses)", p->name, words, p->at);
     if (news) show_progress_line(w->progress, text);
     if (news) memcpy(told, words, WORDS);
-    show_progress_set(w->progress, &(show_progress_state){.left_s = NAN, .phases = "", .phase = "", .what = text});
+    show_progress_set(w->progress,
+                      &(show_progress_state){.left_s = NAN, .phases = "waiting", .phase = "waiting", .what = text});
     nanosleep(&pause, NULL);
 }
 

@@ -8,7 +8,7 @@ write_few_ops ops.json
 measure=("$SCOUT" "${DEVICE[@]}" ops.json)
 locks() { find "$XDG_CACHE_HOME/ceiling-scout/.locks" -type f 2>/dev/null | wc -l; }
 
-EXIT=0 STDOUT= STDERR=
+EXIT=0 STDOUT='' STDERR=''
 start() { # NAME DEVICE ARGUMENT…
     local name=$1 device=$2
     shift 2
@@ -97,6 +97,42 @@ rm taken/.scout_lock && echo mine >mine.txt && ln mine.txt taken/.scout_lock
 run "${measure[@]}" --device scripted:0 -o taken
 check "another name of a file in a lock's place: exit 4" exits 4
 check "another name of a file in a lock's place: it stays" test "$(<mine.txt)" = mine
+
+# ---- ceiling-scout profile ----
+
+bin=$(dirname "$SCOUT")
+profile=("$bin/ceiling-scout" profile "$ROOT/models/small_conv.onnx" --device cpu --quick --budget 4)
+profile_start() { # NAME
+    (
+        code=0
+        "${profile[@]}" >"$1.txt" 2>"$1.err" </dev/null || code=$?
+        echo "$code" >"$1.code"
+    ) &
+}
+profile_start profile_1
+for ((k = 0; k < 200; k++)); do
+    if [[ -s out/small_conv@cpu/.profile_lock ]]; then break; fi
+    sleep 0.02
+done
+run "${profile[@]}" --no-wait
+check "profile --no-wait, the same folder: exit 4" exits 4
+check "profile --no-wait, the same folder: says which, and what to do" test "$(grep -cE '^out/small_conv@cpu: process [0-9]+ \(.*/small_conv.onnx, since 20[0-9T:Z-]+\) is writing there; leave out --no-wait to wait for it, or name another folder \(--out\)$' stderr.txt)" = 1
+profile_start profile_2
+profile_start profile_3
+wait
+check "three profiles of one model: all end well" test "$(cat profile_[123].code | sort -n | tail -n 1)" -le 1
+check "three profiles of one model: two waited, and say for which" test "$(grep -lE '^out/small_conv@cpu: waiting for process [0-9]+ ' profile_[23].err | wc -l)" = 2
+check "three profiles of one model: it is measured once" test "$(grep -l 'reports is up to date' profile_[23].txt | wc -l)" = 2
+check "three profiles of one model: no lock is left" test -z "$(find out -name '.*lock')"
+profile_start profile_4
+for ((k = 0; k < 200; k++)); do
+    if [[ -s out/small_conv@cpu/.profile_lock ]]; then break; fi
+    sleep 0.01
+done
+kill -9 "$(sed -n 's/^process \([0-9]*\) .*/\1/p' out/small_conv@cpu/.profile_lock)" || EXIT=$?
+wait
+run "${profile[@]}" --no-wait
+check "after a profile that was killed: no lock holds" test "$EXIT" -le 1
 
 # ---- when it will end ----
 
