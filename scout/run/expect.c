@@ -7,7 +7,7 @@
 
 /* Before anything is known: what a job takes for each second of its search, how much that is believed (in such
  * seconds), and a later pass: it searches for nothing, and so goes with the root of what the first one took. */
-static const double USUAL = 1.2, BELIEVED = 0.5, LATER = 0.1, LATER_HOST = 0.28;
+static const double USUAL = 1.2, USUAL_HOST = 0.4, BELIEVED = 0.5, LATER = 0.1, LATER_HOST = 0.28;
 /* Of what has a first figure so much wants more passes; of what is looked at once more so much goes on to the next
  * look. Both are believed as if they were seen of so many. */
 static const double OPEN = 0.8, ON = 0.5, ON_HOST = 0.75, SEEN = 3;
@@ -51,7 +51,7 @@ void expect_passes(expect_work *w, int passes, bool wanted, double first_s, int 
 /* ---- the first pass ---- */
 
 static double first_left(const expect_work *w, const budget *b, double now) {
-    double left = 0, scale = USUAL;
+    double left = 0, scale = w->host ? USUAL_HOST : USUAL;
     for (int k = 0; k < 2; k++) {
         scale = (scale * BELIEVED + w->first[k].took_s) / (BELIEVED + w->first[k].done);
         double s = fmax(w->first[k].left * scale - w->first[k].under_way_s, 0);

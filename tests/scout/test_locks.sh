@@ -14,9 +14,15 @@ start() { # NAME DEVICE ARGUMENT…
     shift 2
     (
         code=0
-        "${measure[@]}" --device "$device" "$@" >"$name.txt" 2>"$name.err" </dev/null || code=$?
+        "${measure[@]}" --device "$device" "$@" 2>&1 >"$name.txt" </dev/null || code=$?
         echo "$code" >"$name.code"
-    ) &
+    ) | while IFS= read -r line; do printf '%s %s\n' "$EPOCHREALTIME" "$line"; done >"$name.err" &
+}
+# Between its first result and its last one a run has the device. How many begin before another one's end?
+overlaps() { # FILE…
+    local file
+    for file; do awk '/ us  .* of the ceiling$/ { if (!first) first = $1; last = $1 } END { print first, last }' "$file"; done |
+        sort -n | awk '{ if ($1 <= end || !$1) n++; if ($2 > end) end = $2 } END { print n + 0 }'
 }
 codes() { sort -u -- "$@"; }
 
@@ -25,7 +31,7 @@ codes() { sort -u -- "$@"; }
 for k in 1 2 3 4 5 6 7 8; do start "same_$k" scripted:0 -o same --no-cache; done
 wait
 check "eight into one folder: all end well" test "$(codes same_*.code)" = 0
-check "eight into one folder: those that waited say for which" test "$(grep -lE '^scout_batch: same: waiting for process [0-9]+ \(ops.json, since 20[0-9T:Z-]+\), which is writing there \(--no-wait refuses\)$' same_*.err | wc -l)" -ge 1
+check "eight into one folder: those that waited say for which" test "$(grep -lE ' scout_batch: same: waiting for process [0-9]+ \(ops.json, since 20[0-9T:Z-]+\), which is writing there \(--no-wait refuses\)$' same_*.err | wc -l)" -ge 1
 check "eight into one folder: it is whole" grep -q '^  "state": "complete",$' same/run.json
 check "eight into one folder: no lock is left" test ! -e same/.scout_lock
 
@@ -34,8 +40,11 @@ check "eight into one folder: no lock is left" test ! -e same/.scout_lock
 for k in 1 2 3 4 5 6 7 8; do CEILING_SCOUT_SCRIPTED_SLOW_US=500 start "each_$k" scripted:0 -o "each_$k" --no-cache; done
 wait
 check "eight onto one device: all end well" test "$(codes each_*.code)" = 0
-check "eight onto one device: those that waited say for which" test "$(grep -lE '^scout_batch: scripted:0: waiting for process [0-9]+ \(ops.json, since 20[0-9T:Z-]+\), which is measuring on it' each_*.err | wc -l)" -ge 6
-for k in 2 3 4 5 6 7 8; do check "eight onto one device: the figures of the ${k}th" same_but_time each_1 "each_$k"; done
+check "eight onto one device: those that waited say for which" test "$(grep -lE ' scout_batch: scripted:0: waiting for process [0-9]+ \(ops.json, since 20[0-9T:Z-]+\), which is measuring on it' each_*.err | wc -l)" -ge 6
+check "eight onto one device: none measures beside another one" test "$(overlaps each_*.err)" = 0
+for k in 1 2; do XDG_CACHE_HOME=$PWD/cache_$k CEILING_SCOUT_SCRIPTED_SLOW_US=500 start "beside_$k" scripted:0 -o "beside_$k" --no-cache; done
+wait
+check "this test tells what measures beside another one" test "$(overlaps beside_*.err)" = 1
 check "eight onto one device: no lock is left" test "$(locks)" = 0
 
 # ---- the second finds what the first has measured ----
@@ -137,7 +146,7 @@ check "after a profile that was killed: no lock holds" test "$EXIT" -le 1
 # ---- when it will end ----
 
 if command -v python3 >/dev/null; then
-    run python3 -B "$ROOT/tests/scout/eta.py" "$SCOUT" ops.json --device cpu -o eta --budget 6
+    run python3 -B "$ROOT/tests/scout/eta.py" "$SCOUT" ops.json --device cpu -o eta --budget 6 --cache-dir "$PWD/eta_cache"
     check "the end, with a budget: is told" exits 0
     check "the end, with a budget: phases by name" test "$STDOUT" = "ceilings operations refined"
     run python3 -B "$ROOT/tests/scout/eta.py" "$SCOUT" ops.json --device cpu -o eta_2 --no-cache
