@@ -37,15 +37,16 @@ void run_warn(run *r, const char *format, ...) {
     status_print(stderr, "scout_batch", "warning: ", text);
 }
 
-/* Every worker says it for itself: once is enough. */
-static void hear(void *context, const char *text) {
-    run *r = context;
+void run_warn_once(run *r, const char *text) {
     const uint64_t hash = XXH3_64bits(text, strlen(text));
     for (int k = 0; k < r->heard_count; k++)
         if (r->heard[k] == hash) return;
     if (r->heard_count < RUN_HEARD) r->heard[r->heard_count++] = hash;
     run_warn(r, "%s", text);
 }
+
+/* Every worker says it for itself: once is enough. */
+static void hear(void *context, const char *text) { run_warn_once(context, text); }
 
 /* ---- devices ---- */
 

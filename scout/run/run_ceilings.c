@@ -80,7 +80,7 @@ void run_ceilings_load(run *r, run_device *d) {
     if (r->options->mode == OPTIONS_CEILINGS && r->options->no_cache) return;
     key_of(r, d, key, sizeof key);
     json_t *entry = cache_get(&r->cache, key, note, sizeof note);
-    if (note[0]) run_warn(r, "%s", note);
+    if (note[0]) run_warn_once(r, note);
     const double budget_s = json_number_value(json_object_get(entry, "budget_s"));
     if (entry && budget_ceilings_enough(&r->budget, budget_s) && take(d, json_object_get(entry, "ceilings"), &st)) {
         d->disturbed = disturbed_bits(d->ceilings);

@@ -125,7 +125,7 @@ typedef struct run {
     int pass;   /* under way, once everything has a first one: the least that is wanted of any */
     supervisor *supervisor;
     run_device devices[RUN_MOST_DEVICES];
-    uint64_t heard[RUN_HEARD]; /* hashes of what workers warned of */
+    uint64_t heard[RUN_HEARD]; /* hashes of what was warned of once */
     int heard_count;
     int device_count;
     cache cache;
@@ -164,6 +164,7 @@ typedef struct run {
 double run_now(void);                  /* seconds of a steady clock */
 void run_utc(char *text, size_t room); /* "2026-11-21T15:07:52Z" */
 void run_warn(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void run_warn_once(run *r, const char *text); /* the same text is not said again */
 
 /* A run from its options to its end: `work` has it whole, with its guard entered and the time of its budget begun. */
 typedef void run_work(run *r, status *st);

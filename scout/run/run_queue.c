@@ -53,7 +53,7 @@ static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
 static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {
     char note[256];
     json_t *entry = cache_get(&r->cache, key_of(r, i, cut, card), note, sizeof note);
-    if (note[0]) run_warn(r, "%s", note);
+    if (note[0]) run_warn_once(r, note);
     if (entry && report_may_serve(entry, true)) return entry;
     json_decref(entry);
     return NULL;
@@ -736,8 +736,8 @@ bool run_queue_begin(run *r, status *st) {
     r->due = is_due(r);
     if (r->due && !lock_devices(r, st)) return false;
     budget_wait(&r->budget, r->wait.waited_s);
-    if (!r->due || r->wait.waited_s == 0) return true;
-    /* the run that was waited for may have measured what this one wants */
+    if (!r->due) return true;
+    /* the run that had the devices until now may have measured what this one wants */
     for (int k = 0; k < r->device_count; k++) run_ceilings_load(r, &r->devices[k]);
     for (int k = 0; k < r->item_count; k++)
         if (r->items[k].source == RUN_PENDING) find_cached(r, &r->items[k]);

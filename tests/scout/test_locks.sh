@@ -116,7 +116,7 @@ profile_start() { # NAME
         code=0
         "${profile[@]}" >"$1.txt" 2>"$1.err" </dev/null || code=$?
         echo "$code" >"$1.code"
-    ) &
+    ) 2>/dev/null & # the shell says that it was killed
 }
 profile_start profile_1
 for ((k = 0; k < 200; k++)); do
