@@ -3,14 +3,17 @@
 
 #include "analyze/compare/comparison_formats.h"
 #include "analyze/study/study.h"
+#include "analyze/write/formats.h"
 #include "common/files.h"
 #include "common/version.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct settings {
     const char *output;
+    bool file;                 /* that output is, of the one format */
     uint32_t formats, fail_on; /* a bit for each of comparison_formats, and of fail_names */
     int64_t top;
     double alarms, least;
@@ -54,11 +57,11 @@ static const cli_option options[] = {
      .help = "exit with 5 where an operation, a fusion or the machine is SLOWER, or a verdict got worse"},
     {.name = "output",
      .letter = 'o',
-     .argument = "DIR",
+     .argument = "PATH",
      .kind = CLI_FILE,
      .offset = AT(output),
      .help = "write comparison.txt, comparison.json, … into this folder instead of printing; all formats unless "
-             "--format is given"},
+             "--format is given. With one format it may be a file: --format html -o page.html"},
     {.name = "format",
      .argument = "LIST",
      .kind = CLI_LIST,
@@ -95,14 +98,17 @@ static bool settle(settings *s, status *st) {
     s->fail = (comparison_fail){.slower = s->fail_on & 1, .verdict = s->fail_on & 2};
     if (!(s->alarms > 0 && s->alarms < 1)) return status_fail(st, STATUS_USAGE, "--alarms: must lie between 0 and 1");
     if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
-    if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
+    const bool one = (s->formats & (s->formats - 1)) == 0;
+    for (int k = 0; one && s->output && comparison_formats[k].name; k++)
+        if (s->formats == (uint32_t)1 << k) s->file = formats_is_file(s->output, comparison_formats[k].file);
+    if (s->output || one) return true;
     return status_fail(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
 }
 
 static bool write_file(const settings *s, const comparison_format *f, const comparison *c,
                        const comparison_shown *shown, status *st) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", s->output, f->file) < 0)
+    char *path = s->file ? strdup(s->output) : NULL;
+    if (!path && (s->file || asprintf(&path, "%s/%s", s->output, f->file) < 0))
         return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     const bool good = comparison_formats_put(f, c, shown, path, st);
     free(path);
@@ -111,7 +117,7 @@ static bool write_file(const settings *s, const comparison_format *f, const comp
 
 static bool write_all(const settings *s, const comparison *c, status *st) {
     const comparison_shown shown = {.top = (size_t)s->top, .fail = s->fail};
-    if (s->output && !files_make_folders(s->output, st)) return false;
+    if (s->output && !s->file && !files_make_folders(s->output, st)) return false;
     for (int k = 0; comparison_formats[k].name; k++) {
         const comparison_format *f = &comparison_formats[k];
         if (!(s->formats & (uint32_t)1 << k)) continue;
@@ -170,7 +176,7 @@ status_code command_compare(int argc, char **argv, status *st) {
     const cli_spec spec = {
         .program = "analyze compare",
         .version = version_text,
-        .usage = "BEFORE AFTER [--fail-on LIST] [-o DIR] [--format LIST] [--top N]\n"
+        .usage = "BEFORE AFTER [--fail-on LIST] [-o PATH] [--format LIST] [--top N]\n"
                  "                       [--alarms X] [--least X] [thresholds]",
         .about = about,
         .after = after_help,

@@ -7,14 +7,16 @@
 #include "common/version.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_FOLDERS = 1024 };
 
 typedef struct settings {
     const char *output;
+    bool file;        /* that output is, of the one format */
     uint32_t formats; /* a bit for each of formats_all */
     int64_t top;
-    bool group;
+    bool group, each;
     verdict_thresholds thresholds;
     cli_positionals folders;
 } settings;
@@ -37,6 +39,7 @@ static const char after[] =
     "  analyze out/bert -o out/bert                  all formats, into the model's folder\n"
     "  analyze out/bert --format json | jq .         one format, to standard output\n"
     "  analyze out/* --group                         each device and regime separately\n"
+    "  analyze out/* --each --format html -o all.html   one page of all models, beside each other\n"
     "  analyze out/bert --high-proven 0.02           HIGH from 2 % of the model's time on\n"
     "\n"
     "exit codes:\n"
@@ -51,11 +54,11 @@ static const char after[] =
 static const cli_option options[] = {
     {.name = "output",
      .letter = 'o',
-     .argument = "DIR",
+     .argument = "PATH",
      .kind = CLI_FILE,
      .offset = AT(output),
      .help = "write summary.txt, summary.json, … into this folder instead of printing; all formats unless --format is "
-             "given"},
+             "given. With one format it may be a file: --format html -o page.html"},
     {.name = "format",
      .argument = "LIST",
      .kind = CLI_LIST,
@@ -74,21 +77,28 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .offset = AT(group),
      .help = "summarise each device class, regime and version of the method separately instead of refusing a mix"},
+    {.name = "each",
+     .kind = CLI_FLAG,
+     .offset = AT(each),
+     .help = "take each DIR as a model of its own: a page, a table or a file for all of them, beside each other"},
     THRESHOLDS_OPTIONS(settings, thresholds),
 };
 
 static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
     if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
-    if (s->output || (s->formats & (s->formats - 1)) == 0) return true;
+    const bool one = (s->formats & (s->formats - 1)) == 0;
+    for (int k = 0; one && s->output && formats_all[k].name; k++)
+        if (s->formats == (uint32_t)1 << k) s->file = formats_is_file(s->output, formats_all[k].file);
+    if (s->output || one) return true;
     return status_fail(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
 }
 
 /* ---- work ---- */
 
 static bool write_file(const settings *s, const format *f, const summary *m, status *st) {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", s->output, f->file) < 0)
+    char *path = s->file ? strdup(s->output) : NULL;
+    if (!path && (s->file || asprintf(&path, "%s/%s", s->output, f->file) < 0))
         return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     const bool linked = files_is_link(path);
     if (linked)
@@ -99,7 +109,7 @@ static bool write_file(const settings *s, const format *f, const summary *m, sta
 }
 
 static status_code write_all(const settings *s, const summary *m, status *st) {
-    if (s->output && !files_make_folders(s->output, st)) return st->code;
+    if (s->output && !s->file && !files_make_folders(s->output, st)) return st->code;
     for (int k = 0; formats_all[k].name; k++) {
         const format *f = &formats_all[k];
         if (!(s->formats & (uint32_t)1 << k)) continue;
@@ -117,6 +127,7 @@ static status_code summarize(const settings *s, status *st) {
                                 .told = left_out_tell,
                                 .layers = true,
                                 .group = s->group,
+                                .each = s->each,
                                 .instead = "give --group to summarise each separately"};
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = summary_make(&data, (size_t)s->top, &m, st) ? write_all(s, &m, st) : st->code;
@@ -131,7 +142,7 @@ status_code command_summary(int argc, char **argv, status *st) {
     const cli_spec spec = {
         .program = "analyze",
         .version = version_text,
-        .usage = "DIR... [-o DIR] [--format LIST] [--top N] [--group] [thresholds]\n"
+        .usage = "DIR... [-o PATH] [--format LIST] [--top N] [--group] [--each] [thresholds]\n"
                  "       analyze compare|dispatch|explain ...",
         .about = about,
         .after = after,

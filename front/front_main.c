@@ -119,7 +119,7 @@ static status_code run_program(const command *c, int argc, char **argv, status *
 typedef struct settings { /* NULL and 0: not given */
     const char *model, *precision, *device, *regime, *out;
     const char *target_ci, *min_time;
-    bool quick;
+    bool quick, no_wait;
     const char *before, *after, *shape, *op;
     int64_t batch, seq;
     double budget;
@@ -170,6 +170,10 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(quick),
      .help = "first figures soon: --budget 20s --target-ci 5%, and no fusions"},
+    {.name = "no-wait",
+     .kind = CLI_FLAG,
+     .offset = AT(no_wait),
+     .help = "fail where another run is at the same folder or device, instead of waiting for its end"},
     {.name = "target-ci",
      .argument = "X%",
      .kind = CLI_TEXT,
@@ -221,7 +225,7 @@ static const cli_option rows[] = {
      .offset = AT(precision),
      .help = "its precision: fp32 (the default), tf32, fp16, bf16, fp8, int8, int4"},
 };
-enum { ROWS = sizeof rows / sizeof rows[0], OF_PROFILE = 11, OF_BOTH = 3 };
+enum { ROWS = sizeof rows / sizeof rows[0], OF_PROFILE = 12, OF_BOTH = 3 };
 
 static const cli_spec profile_spec = {
     .program = NAME " profile",
@@ -280,6 +284,7 @@ static bool give_settings(const char *prefix, const settings *s, const char *sco
                {"OP", s->op},
                {"PRECISION", s->precision},
                {"QUICK", s->quick ? "1" : NULL},
+               {"NO_WAIT", s->no_wait ? "1" : NULL},
                {"TARGET_CI", s->target_ci},
                {"MIN_TIME", s->min_time}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)

@@ -92,7 +92,7 @@ apt_install() {
 
 # ---- elsewhere ----
 
-has_header() { echo "#include <$1>" | "${CC:-cc}" -E - >/dev/null; }
+has_header() { "${CC:-cc}" -E - <<<"#include <$1>" >/dev/null; } # no pipe: a compiler that is done early would break it
 look_for() {
     local missing=() need package
     for need in "${needs[@]}"; do
@@ -112,8 +112,8 @@ look_for() {
 
 # The tests compare with other people's tools; those live in a folder of their own and never touch the system's Python.
 install_venv() {
-    local wanted=tests/requirements.txt have=out/venv/installed.txt
-    if [[ -x out/venv/bin/python ]] && cmp -s "$wanted" "$have" && out/venv/bin/python -c '' 2>/dev/null; then
+    local wanted=tests/requirements.txt alone=tests/requirements_alone.txt have=out/venv/installed.txt
+    if [[ -x out/venv/bin/python ]] && cat "$wanted" "$alone" | cmp -s - "$have" && out/venv/bin/python -c '' 2>/dev/null; then
         say "out/venv is there"
         return
     fi
@@ -126,7 +126,8 @@ install_venv() {
     mkdir -p out
     python3 -m venv out/venv
     out/venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$wanted"
-    cp "$wanted" "$have"
+    out/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r "$alone"
+    cat "$wanted" "$alone" >"$have"
 }
 
 report_cuda() {

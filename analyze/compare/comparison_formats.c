@@ -1,35 +1,11 @@
-/* Owns the table of a comparison's formats, what they share, and how they reach their files. */
+/* Owns what the formats of a comparison share. */
 #include "analyze/compare/comparison_formats.h"
 
 #include "common/amount.h"
-#include "common/files.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-const comparison_format comparison_formats[] = {
-    {"text", "comparison.txt", comparison_text},   /* for a terminal */
-    {"md", "comparison.md", comparison_markdown},  /* for a pull request */
-    {"json", "comparison.json", comparison_json},  /* for programs */
-    {"junit", "comparison.xml", comparison_junit}, /* for CI systems */
-    {"csv", "comparison.csv", comparison_csv},     /* for spreadsheets */
-    {NULL, NULL, NULL},
-};
-
-bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
-                            const char *path, status *st) {
-    if (!path) return f->write(c, shown, stdout, st);
-    files_out file;
-    if (!files_begin(&file, path, st)) return false;
-    FILE *out = files_stream(&file);
-    if (!out) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    bool good = out && f->write(c, shown, out, st);
-    if (out) good = fclose(out) == 0 && good;
-    if (good) return files_commit(&file, st);
-    files_abort(&file);
-    return false;
-}
 
 bool comparison_fails_machine(drift_judgement machine, comparison_fail fail) {
     return fail.slower && machine.state == DRIFT_SLOWER;

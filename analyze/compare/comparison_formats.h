@@ -1,4 +1,4 @@
-/* The formats of a comparison, one line each: adding one is a file with a writer and a line in comparison_formats.c. */
+/* The formats of a comparison, one line each: adding one is a file with a writer and a line in analyze/formats.c. */
 #pragma once
 
 #include "analyze/compare/comparison.h"

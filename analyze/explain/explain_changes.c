@@ -121,9 +121,9 @@ static void say_missing(const explain *e) {
     if (!has_time(r) && !is_rule(e, "nothing to do"))
         explain_tell(e, "A baseline with a time: without one nothing can be compared.");
     else if (is_rule(e, "not measured"))
-        explain_tell(e, "A ceiling: scout_batch --ceilings measures it.");
+        explain_tell(e, "A ceiling: ceiling-scout ceilings measures it.");
     if (is_rule(e, "ceiling not known well enough"))
-        explain_tell(e, "A ceiling that is known to %s: scout_batch --ceilings --no-cache measures it again.",
+        explain_tell(e, "A ceiling that is known to %s: ceiling-scout ceilings --no-cache measures it again.",
                      amount_percent(e->thresholds->ceiling_ci).s);
     if (r->bad_rows > 0)
         explain_tell(e, "%d candidate%s failed; a corrected one may be faster.", r->bad_rows,

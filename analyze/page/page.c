@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MEMORY = 256 << 20 }; /* of names and spots; everything else is written as it comes */
-
 static const struct {
     void (*write)(page *p);
     const char *id, *title; /* in the list of contents; NULL: not there */
@@ -27,8 +25,7 @@ static const struct {
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 
-static void head(page *p) {
-    const summary *m = p->m;
+void page_begin(page *p, const char *name, const char *what) {
     fputs("<!DOCTYPE html>\n<html lang=\"en\" class=\"plain\">\n<head>\n<meta charset=\"utf-8\">\n", p->out);
     fprintf(p->out,
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-%s'; "
@@ -39,14 +36,14 @@ static void head(page *p) {
           "content=\"light dark\">\n"
           "<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"robots\" content=\"noindex\">\n<title>",
           p->out);
-    if (m->group_count) page_say_cut(p, m->groups[0].group->model, PAGE_NAME);
-    fputs(": what to do first</title>\n<style>", p->out);
+    page_say_cut(p, name, PAGE_NAME);
+    fprintf(p->out, ": %s</title>\n<style>", what);
     fputs(page_css, p->out);
     fputs("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">to the contents</a>\n", p->out);
 }
 
 /* The words of a regime, as people say them: "sustained load, model cache, graph launch". */
-static void regime(page *p, const char *text) {
+void page_regime(page *p, const char *text) {
     static const char *const behind[] = {" load", " cache", " launch"};
     const char *at = text;
     for (size_t k = 0; at && *at; k++) {
@@ -59,15 +56,15 @@ static void regime(page *p, const char *text) {
     }
 }
 
-static void title(page *p, const char *tag) {
+static void title(page *p) {
     const study_group *g = p->g->group;
     const summary_sum *all = &p->g->all; /* as every other format counts them */
-    fprintf(p->out, "<%s>", tag);
+    fprintf(p->out, "<h1 id=\"group%zu\">", p->number);
     page_say_cut(p, g->model, PAGE_NAME);
     fputs(" on ", p->out);
     page_say_cut(p, g->device, PAGE_NAME);
-    fprintf(p->out, "</%s>\n<p class=\"meta\">", tag);
-    regime(p, g->regime);
+    fputs("</h1>\n<p class=\"meta\">", p->out);
+    page_regime(p, g->regime);
     const int64_t places = all->occurrences - p->g->outcomes[SUMMARY_MISSING].occurrences;
     fprintf(p->out, " · %zu operation%s in %" PRId64 " place%s", all->measured, all->measured == 1 ? "" : "s", places,
             places == 1 ? "" : "s");
@@ -80,7 +77,9 @@ static void title(page *p, const char *tag) {
 }
 
 static void contents(page *p) {
-    fputs("<nav aria-label=\"Contents\"><ul>", p->out);
+    char contents_of[32] = "Contents";
+    if (p->m->group_count > 1) snprintf(contents_of, sizeof contents_of, "Contents, %zu", p->number);
+    fprintf(p->out, "<nav aria-label=\"%s\"><ul>", contents_of);
     for (size_t k = 0; k < SECTIONS; k++)
         if (sections[k].id)
             fprintf(p->out, "<li><a href=\"#%s%zu\">%s</a></li>", sections[k].id, p->number, sections[k].title);
@@ -105,14 +104,14 @@ static void group(page *p, size_t k) {
     p->device = device_of(p);
     p->moments = arena_array(&p->arena, page_moment, p->g->row_count + 1);
     p->moment_count = 0;
-    if (k == 0) {
+    if (p->m->group_count == 1) {
         fputs("<header>\n", p->out);
-        title(p, "h1");
+        title(p);
         contents(p);
         fputs("</header>\n<main id=\"main\">\n", p->out);
     } else {
         fputs("<div class=\"group\">\n", p->out);
-        title(p, "h1");
+        title(p);
         contents(p);
         fputs("</div>\n", p->out);
     }
@@ -122,11 +121,11 @@ static void group(page *p, size_t k) {
     arena_rewind(&p->arena, mark);
 }
 
-static void foot(page *p) {
-    fputs("</main>\n<footer>Written by ceiling-scout from the reports alone: the same reports give the same page. "
-          "Proven gains were measured; potential ones "
-          "are the distance to a measured ceiling, and the two are never added up.</footer>\n<script>",
-          p->out);
+void page_end(page *p, const char *says) {
+    fprintf(p->out,
+            "</main>\n<footer>Written by ceiling-scout from the reports alone: the same reports give the same page. "
+            "%s</footer>\n<script>",
+            says);
     fputs(page_js, p->out);
     fputs("</script>\n</body>\n</html>\n", p->out);
 }
@@ -134,12 +133,18 @@ static void foot(page *p) {
 bool page_write(const summary *m, FILE *out, status *st) {
     page p = {.out = out, .m = m};
     guard_init(&p.guard);
-    arena_init(&p.arena, &p.guard, MEMORY);
+    arena_init(&p.arena, &p.guard, PAGE_MEMORY);
     const bool good = guard_enter(&p.guard);
     if (good) {
-        head(&p);
+        page_begin(&p,
+                   m->group_count > 1    ? arena_printf(&p.arena, "%zu beside each other", m->group_count)
+                   : m->group_count == 1 ? m->groups[0].group->model
+                                         : "",
+                   "what to do first");
+        if (m->group_count > 1) page_models(&p);
         for (size_t k = 0; k < m->group_count; k++) group(&p, k);
-        foot(&p);
+        page_end(&p, "Proven gains were measured; potential ones are the distance to a measured ceiling, and the two "
+                     "are never added up.");
     } else
         *st = p.guard.st;
     json_decref(p.run);

@@ -31,7 +31,7 @@
 
   // The table: a click on a column's head sorts by it, another one turns the order around. Filters: what is chosen in a
   // select must be one of a row's data-f words, and each word of the search must be in the row's text. Of very many rows
-  // only the first are laid out until all are asked for.
+  // only the first are laid out until all are asked for, and without a filter those that take time of their own.
   const MOST = 500;
   const value = (cell) => (cell.dataset.v !== undefined ? Number(cell.dataset.v) : cell.textContent.trim().toLowerCase());
   const words = new Intl.Collator("en", { numeric: true });
@@ -49,22 +49,28 @@
     const more = tools.querySelector("button[type=button]");
     const shown = tools.querySelector("output");
     let limit = MOST;
+    let idle = false; // whether what takes no time of its own is shown without being asked for
     // What is searched: the row, and the layers in its operation's section; put together when first something is typed.
-    const layers = (row) => document.querySelector(`${row.querySelector("th a").hash} .layers`)?.textContent ?? "";
+    const layers = (row) => {
+      const link = row.querySelector("th a");
+      return (link && document.querySelector(`${link.hash} .layers`)?.textContent) ?? "";
+    };
     const textOf = (one) => (one.text ??= (one.row.textContent + layers(one.row)).toLowerCase());
     let rows = Array.from(body.rows, (row) => ({ row, is: new Set(row.dataset.f.split(" ")) }));
 
     const filter = () => {
       const wanted = selects.map((select) => select.value).filter(Boolean);
       const typed = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const asked = idle || wanted.length + typed.length > 0;
       let found = 0;
+      let count = 0;
       for (const one of rows) {
         const { row, is } = one;
         const fits = wanted.every((word) => is.has(word)) && typed.every((word) => textOf(one).includes(word));
         if (fits) found += 1;
-        row.hidden = !fits || found > limit;
+        row.hidden = !fits || count === limit || (!asked && is.has("o-outside"));
+        if (!row.hidden) count += 1;
       }
-      const count = Math.min(found, limit);
       more.hidden = count === found;
       more.textContent = `show all ${found}`;
       shown.textContent = `${count} of ${rows.length} shown`;
@@ -100,6 +106,7 @@
     for (const select of selects) select.addEventListener("change", filter);
     more.addEventListener("click", () => {
       limit = Infinity;
+      idle = true;
       filter();
     });
     tools.addEventListener("reset", () => setTimeout(filter));

@@ -80,10 +80,8 @@ void page_along(page *p) {
     const size_t x = over(points, count_of(axes));
     int drawn = 0;
     if (x == count_of(axes)) return;
-    fprintf(p->out,
-            "<section aria-labelledby=\"along%zu\"><h2 id=\"along%zu\">How near to the ceiling, shape by shape</h2>\n"
-            "<div class=\"charts\">\n",
-            p->number, p->number);
+    page_section(p, "along", "How near to the ceiling, shape by shape");
+    fputs("<div class=\"charts\">\n", p->out);
     for (size_t k = 0; k < count && drawn < MOST; k++) {
         size_t before = 0;
         while (before < k && !alike(json_array_get(points, before), json_array_get(points, k), count_of(axes), x))

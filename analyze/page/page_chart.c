@@ -106,6 +106,35 @@ void page_chart_curve(page *p, const page_chart *c, const char *class, const pag
     }
 }
 
+/* Twice: what is beneath it may be of any colour. */
+void page_spread(page *p, double percent, double ci, double middle, double half_height) {
+    static const char *const classes[] = {"behind", "spread"};
+    const double half = percent * verdict_width(ci);
+    const page_word low = page_place(fmax(percent - half, 0)), high = page_place(fmin(percent + half, 100));
+    const page_word y = page_place(middle), top_of = page_place(middle - half_height),
+                    end = page_place(middle + half_height);
+    if (!(half > 0) || !verdict_known(ci)) return;
+    for (int k = 0; k < 2; k++) {
+        const char *class = classes[k];
+        fprintf(p->out, "<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%s\"/>", class, low.s, high.s, y.s, y.s);
+        fprintf(p->out, "<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%s\"/>", class, low.s, low.s, top_of.s,
+                end.s);
+        fprintf(p->out, "<line class=\"%s\" x1=\"%s\" x2=\"%s\" y1=\"%s\" y2=\"%s\"/>", class, high.s, high.s, top_of.s,
+                end.s);
+    }
+}
+
+void page_bar(page *p, const char *name, const char *class, double us, double ci, double longest, const char *note) {
+    const double part = longest > 0 ? 100 * us / longest : 0;
+    fprintf(p->out,
+            "<div><dt>%s</dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\"><rect class=\"all\" "
+            "width=\"100%%\" height=\"100%%\"/><rect class=\"%s\" width=\"%s\" height=\"100%%\"/>",
+            name, class, page_place(part).s);
+    page_spread(p, part, ci, 50, 25);
+    fprintf(p->out, "</svg></dd><dd class=\"end\">%s%s</dd></div>\n", page_time_in(amount_unit_of(longest), us).s,
+            note);
+}
+
 void page_chart_alone(page *p, const char *says, const page_point *points, size_t count, bool log_x, const char *x_unit,
                       const char *y_unit) {
     double low = INFINITY, high = -INFINITY, first = INFINITY, last = -INFINITY;

@@ -64,10 +64,8 @@ void page_crossover(page *p) {
     const json_t *all = json_object_get(p->run, "crossovers"), *one;
     size_t k;
     if (!json_array_size(all)) return;
-    fprintf(p->out,
-            "<section aria-labelledby=\"zeros%zu\"><h2 id=\"zeros%zu\">From how many zeros on sparse is faster</h2>\n"
-            "<div class=\"charts\">\n",
-            p->number, p->number);
+    page_section(p, "zeros", "From how many zeros on sparse is faster");
+    fputs("<div class=\"charts\">\n", p->out);
     json_array_foreach(all, k, one) {
         const arena_mark mark = arena_save(&p->arena);
         if (k < MOST) chart(p, one);

@@ -2,8 +2,6 @@
  * regime. */
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -191,10 +189,8 @@ static void thresholds(page *p) {
 void page_device(page *p) {
     const study_group *g = p->g->group;
     const double seconds = page_real(p->run, "seconds");
-    fprintf(
-        p->out,
-        "<section aria-labelledby=\"device%zu\"><h2 id=\"device%zu\">Method and device</h2>\n<dl class=\"facts\">\n",
-        p->number, p->number);
+    page_section(p, "device", "Method and device");
+    fputs("<dl class=\"facts\">\n", p->out);
     text_pair(p, "device", g->device);
     text_pair(p, "regime", g->regime);
     text_pair(p, "driver", g->driver);

@@ -1,8 +1,6 @@
 /* The top of the page: what to do first, what it would give back, and where the time goes. */
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -96,7 +94,7 @@ static void action(page *p, const deed *d) {
     if (proven && d->potential_us > 0)
         fprintf(p->out, "<p class=\"small soft\">Up to %s more is potential.</p>", page_time(d->potential_us).s);
     fputs("<p>", p->out);
-    page_say_wrapped(p, r->verdict.recommendation, PAGE_SENTENCE);
+    page_advice(p, r);
     fputs("</p></li>\n", p->out);
 }
 
@@ -106,18 +104,6 @@ static void fusions_line(page *p) {
     fprintf(p->out, "<p><a href=\"#fusions%zu\">%zu %s</a> proven to be worth it: %s a run (%s).</p>\n", p->number,
             f->worth, f->worth == 1 ? "fusion is" : "fusions are", page_time(f->saved_us).s,
             page_percent(f->saved_share).s);
-}
-
-/* One line of bars: its whole length is `all`, painted up to `us`. */
-static void bar(page *p, const char *name, const char *class, double us, double all, const char *note) {
-    const double part = all > 0 ? 100 * us / all : 0;
-    fprintf(p->out,
-            "<div><dt>%s</dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\"><rect class=\"all\" "
-            "width=\"100%%\" "
-            "height=\"100%%\"/>",
-            name);
-    fprintf(p->out, "<rect class=\"%s\" width=\"%s\" height=\"100%%\"/></svg></dd><dd class=\"end\">%s%s</dd></div>\n",
-            class, page_place(part).s, page_time(us).s, note);
 }
 
 /* In the page's sign for microseconds. */
@@ -139,18 +125,21 @@ static void totals(page *p) {
     char now[96], proven[96], ceiling[96];
     const double all = t->measured_us;
     if (t->measured == 0) return;
-    snprintf(now, sizeof now, " <span class=\"soft\">%s</span>", amount_within(p->g->group->measured_ci).s);
+    snprintf(now, sizeof now, " <span class=\"soft\">%s</span>", amount_within(verdict_sum_ci(&t->now)).s);
     snprintf(proven, sizeof proven, " <span class=\"soft\">%s less</span>", page_percent(t->proven_us / all).s);
     snprintf(ceiling, sizeof ceiling, " <span class=\"soft\">%s less</span>",
              page_percent(1 - t->measured_ceiling_us / all).s);
     if (p->g->group->whole.known) whole(p);
     fprintf(p->out, "<h3>One run of the model, %s operations added up</h3>\n<dl class=\"bars\">",
             p->g->group->partial.text ? "the measured" : "all");
-    bar(p, "by the default", "now", all, all, now);
-    bar(p, "with what is proven", "proven", all - t->proven_us, all, proven);
-    bar(p, "at the ceilings", "ceiling", t->measured_ceiling_us, all, ceiling);
+    const double now_ci = verdict_sum_ci(&t->now), won_ci = verdict_sum_ci(&t->won), longest = all * (1 + now_ci);
+    page_bar(p, "by the default", "now", all, now_ci, longest, now);
+    page_bar(p, "with what is proven", "proven", all - t->proven_us, won_ci, longest, proven);
+    page_bar(p, "at the ceilings", "ceiling", t->measured_ceiling_us, verdict_sum_ci(&t->least), longest, ceiling);
     fputs("</dl>\n<p class=\"small soft\">The default is the library's own choice. A proven gain was measured and "
-          "checked on this device, and is certain. The ceilings are the most that the device can do, measured as well.",
+          "checked on this device, and is certain. The ceilings are the most that the device can do, measured as well. "
+          "The "
+          "whisker at a bar is where its end lies with 95 % certainty.",
           p->out);
     if (t->own_us > 0)
         fprintf(p->out,
@@ -175,8 +164,7 @@ static void next(page *p) {
 void page_first(page *p) {
     deed deeds[ACTIONS];
     const size_t count = find_deeds(p->g, deeds);
-    fprintf(p->out, "<section aria-labelledby=\"first%zu\"><h2 id=\"first%zu\">What to do first</h2>\n", p->number,
-            p->number);
+    page_section(p, "first", "What to do first");
     if (count) fputs("<ol class=\"actions\">\n", p->out);
     for (size_t k = 0; k < count; k++) action(p, &deeds[k]);
     fputs(count                       ? "</ol>\n"
@@ -190,16 +178,16 @@ void page_first(page *p) {
     fputs("</section>\n", p->out);
 }
 
-static void outcome_row(page *p, summary_outcome k) {
+static void outcome_row(page *p, summary_outcome k, amount_unit unit) {
     const summary_sum *s = &p->g->outcomes[k];
     if (!s->operations) return;
     fprintf(p->out,
             "<tr><th scope=\"row\">%s</th><td class=\"n\">%zu</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
             "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>\n",
-            summary_outcomes[k].title, s->operations, s->measured > 0 ? page_time(s->measured_us).s : "",
+            summary_outcomes[k].title, s->operations, s->measured > 0 ? page_time_in(unit, s->measured_us).s : "",
             s->measured > 0 ? page_percent(s->measured_share).s : "",
-            s->proven_us + s->own_us > 0 ? page_time(s->proven_us + s->own_us).s : "",
-            s->potential_us > 0 ? page_time(s->potential_us).s : "");
+            s->proven_us + s->own_us > 0 ? page_time_in(unit, s->proven_us + s->own_us).s : "",
+            s->potential_us > 0 ? page_time_in(unit, s->potential_us).s : "");
 }
 
 static void category(page *p, const summary_category *c, double longest) {
@@ -213,29 +201,35 @@ static void category(page *p, const summary_category *c, double longest) {
         "</span> <span class=\"soft small\">%zu</span></dt><dd class=\"draw\"><svg class=\"bar\" aria-hidden=\"true\">"
         "<rect class=\"k-%s\" width=\"%s\" height=\"100%%\"/>",
         s->measured, page_kind(c->op), page_place(whole * s->measured_us).s);
-    fprintf(p->out, "<rect class=\"veil\" x=\"%s\" width=\"%s\" height=\"100%%\"/></svg></dd>",
+    fprintf(p->out, "<rect class=\"veil\" x=\"%s\" width=\"%s\" height=\"100%%\"/>",
             page_place(whole * s->measured_ceiling_us).s,
             page_place(whole * fmax(0, s->measured_us - s->measured_ceiling_us)).s);
-    fprintf(p->out, "<dd class=\"end\">%s <span class=\"soft\">%s</span></dd></div>\n", page_time(s->measured_us).s,
-            page_percent(s->measured_share).s);
+    page_spread(p, whole * s->measured_us, verdict_sum_ci(&s->now), 50, 25);
+    fprintf(p->out, "</svg></dd><dd class=\"end\">%s <span class=\"soft\">%s</span></dd></div>\n",
+            page_time_in(amount_unit_of(longest), s->measured_us).s, page_percent(s->measured_share).s);
 }
 
 void page_categories(page *p) {
     static const char *const heads[] = {"operations", "#how many", "#time of a run", "#share", "#proven", "#potential"};
     const summary_group *g = p->g;
     double longest = 0;
-    for (size_t k = 0; k < g->category_count; k++) longest = fmax(longest, g->categories[k].sum.measured_us);
-    fprintf(p->out,
-            "<section aria-labelledby=\"time%zu\"><h2 id=\"time%zu\">Where the time goes</h2>\n"
-            "<p class=\"soft\">By kind of operation, each as often as a run of the model needs it. The pale end of a "
-            "bar is what "
-            "lies above the ceilings.</p>\n<dl class=\"bars\">\n",
-            p->number, p->number);
+    for (size_t k = 0; k < g->category_count; k++) {
+        const summary_sum *s = &g->categories[k].sum;
+        longest = fmax(longest, s->measured_us * (1 + verdict_sum_ci(&s->now)));
+    }
+    page_section(p, "time", "Where the time goes");
+    fputs("<p class=\"soft\">By kind of operation, each as often as a run of the model needs it. The pale end of a bar "
+          "is what lies above the ceilings, and the whisker at it is where its end lies with 95 % certainty.</p>\n<dl "
+          "class=\"bars\">\n",
+          p->out);
     for (size_t k = 0; k < g->category_count; k++)
         if (g->categories[k].sum.measured > 0) category(p, &g->categories[k], longest);
     fputs("</dl>\n<h3>What came out of it</h3>\n", p->out);
+    if (g->group->partial.text) fprintf(p->out, "<p class=\"soft\">Shares are of %s.</p>\n", summary_whole(g));
     page_table_open(p, "", "Time by outcome", NULL, heads, sizeof heads / sizeof heads[0]);
-    for (int k = 0; k < SUMMARY_OUTCOMES; k++) outcome_row(p, (summary_outcome)k);
+    double most = 0;
+    for (int k = 0; k < SUMMARY_OUTCOMES; k++) most = fmax(most, g->outcomes[k].measured_us);
+    for (int k = 0; k < SUMMARY_OUTCOMES; k++) outcome_row(p, (summary_outcome)k, amount_unit_of(most));
     page_table_close(p);
     fputs("</section>\n", p->out);
 }

@@ -1,8 +1,6 @@
 /* What could run as one: apart and at once, measured side by side, and whether it is worth it. */
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +11,7 @@ static bool worth_is(const study_report *r, const char *worth) { return r->worth
 
 /* Two bars on one scale: the parts one after another, and all at once. */
 static void pair(page *p, const study_report *r) {
-    const double longest = fmax(r->parts_us, r->fused_us);
+    const double longest = fmax(r->parts_us, r->fused_us * (1 + (verdict_known(r->speedup_ci) ? r->speedup_ci : 0)));
     if (!(longest > 0)) {
         fputs("<td></td>", p->out);
         return;
@@ -25,16 +23,17 @@ static void pair(page *p, const study_report *r) {
     if (r->fused_us > 0)
         fprintf(p->out, "<rect class=\"sure\" y=\"56%%\" height=\"36%%\" width=\"%s\"/>",
                 page_place(100 * r->fused_us / longest).s);
+    page_spread(p, 100 * fmax(r->fused_us, 0) / longest, r->speedup_ci, 74, 14);
     fputs("</svg></td>", p->out);
 }
 
-static void row(page *p, const study_report *r) {
+static void row(page *p, const study_report *r, amount_unit unit) {
     fputs("<tr><th scope=\"row\">", p->out);
     page_say_cut(p, r->fusion_pattern, PAGE_NAME);
     fputs("<br><span class=\"soft\">", p->out);
     page_shape(p, r);
     fprintf(p->out, "</span></th><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td>",
-            page_whole((double)r->count).s, page_time(r->parts_us).s, page_time(r->fused_us).s);
+            page_whole((double)r->count).s, page_time_in(unit, r->parts_us).s, page_time_in(unit, r->fused_us).s);
     pair(p, r);
     fprintf(p->out, "<td class=\"n\">%s × <span class=\"soft\">%s</span></td><td class=\"n\">%lld to %lld</td><td>",
             page_figure(r->speedup).s, amount_within(r->speedup_ci).s, (long long)r->kernels_parts,
@@ -50,11 +49,16 @@ static void compared(page *p) {
     static const char *const heads[] = {"fusion",       "#count",    "#apart",   "#at once",
                                         "side by side", "#speed-up", "#kernels", "worth it"};
     const study_group *g = p->g->group;
-    page_table_open(p, "", "Fusions compared", "Pale: the parts one after another. Strong: fused.", heads,
+    double longest = 0;
+    for (size_t k = 0; k < g->fusion_count; k++)
+        longest = fmax(longest, fmax(g->fusions[k].parts_us, g->fusions[k].fused_us));
+    const amount_unit unit = amount_unit_of(longest);
+    page_table_open(p, "", "Fusions compared",
+                    "Pale: the parts one after another. Strong: fused, with the interval of the speed-up.", heads,
                     sizeof heads / sizeof heads[0]);
     for (size_t w = 0; w < WORTHS; w++)
         for (size_t k = 0; k < g->fusion_count; k++)
-            if (worth_is(&g->fusions[k], worths[w])) row(p, &g->fusions[k]);
+            if (worth_is(&g->fusions[k], worths[w])) row(p, &g->fusions[k], unit);
     page_table_close(p);
 }
 
@@ -89,8 +93,7 @@ void page_fusions(page *p) {
     if (!g->fusion_count) return;
     for (size_t k = 0; k < g->fusion_count; k++)
         for (size_t w = 0; w < WORTHS; w++) known += worth_is(&g->fusions[k], worths[w]);
-    fprintf(p->out, "<section aria-labelledby=\"fusions%zu\"><h2 id=\"fusions%zu\">Fusions</h2>\n", p->number,
-            p->number);
+    page_section(p, "fusions", "Fusions");
     fprintf(p->out, "<p>%zu of %zu are proven to be worth it", p->g->fusions.worth, g->fusion_count);
     if (p->g->fusions.worth)
         fprintf(p->out, "; those that do not overlap save %s a run (%s)", page_time(p->g->fusions.saved_us).s,

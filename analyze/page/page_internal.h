@@ -4,9 +4,12 @@
 #pragma once
 
 #include "analyze/study/summary.h"
+#include "common/amount.h"
 
 #include <jansson.h>
 #include <stdio.h>
+
+enum { PAGE_MEMORY = 256 << 20 }; /* of names and spots; everything else is written as it comes */
 
 /* Limits, so that a page of thousands of operations still opens at once; what they leave out is said where it is. */
 enum {
@@ -42,26 +45,37 @@ typedef struct page {
     guard guard;
 } page;
 
+/* ---- the page as a whole: page.c. All before its header, and all behind its main part. */
+void page_begin(page *p, const char *name, const char *what); /* its title: "NAME: what" */
+void page_end(page *p, const char *says);
+void page_regime(page *p, const char *text); /* "sustained load, model cache, graph launch" */
+
 /* ---- figures and text: page_text.c */
 typedef struct page_word {
     char s[40];
 } page_word; /* a figure as text, "–" where it is not known; lives to the end of the expression: page_time(x).s */
 
-page_word page_time(double us);       /* "305.2 µs" */
-page_word page_percent(double share); /* "3.4 %" */
-page_word page_figure(double x);      /* four digits: "605.1", "12,680", "0.05" */
-page_word page_whole(double x);       /* "12,680" */
-page_word page_bytes(double bytes);   /* "90.2 MB" */
-page_word page_place(double percent); /* "37.25%": a coordinate */
+page_word page_time(double us);                      /* "305.2 µs" */
+page_word page_time_in(amount_unit unit, double us); /* in the unit of its column */
+page_word page_percent(double share);                /* "3.4 %" */
+page_word page_figure(double x);                     /* four digits: "605.1", "12,680", "0.05" */
+page_word page_whole(double x);                      /* "12,680" */
+page_word page_bytes(double bytes);                  /* "90.2 MB" */
+page_word page_place(double percent);                /* "37.25%": a coordinate */
 
 void page_say(page *p, const char *text);                   /* foreign text, as text */
 void page_say_cut(page *p, const char *text, int most);     /* its middle left out beyond so many characters */
 void page_say_wrapped(page *p, const char *text, int most); /* that, with places for a line to break behind commas */
-const char *page_title(page *p, const study_report *r);     /* what a person calls it; until the arena is rewound */
-void page_shape(page *p, const study_report *r);            /* "2048 × 4096 × 4096"; "… by 3 × 3 from 64" */
-const char *page_kind(const char *op);    /* "gemm", …, "other": of a class, also for unknown ones */
-void page_key(page *p, const char *kind); /* the kind's little coloured square */
+/* A variant's parameters in words, and the text itself on demand: unfolded, or (of less room) under the mouse. */
+void page_variant(page *p, const char *variant, int most, bool on_demand); /* page_variant.c */
+void page_advice(page *p, const study_report *r);                          /* the verdict's, with the variant so */
+const char *page_title(page *p, const study_report *r); /* what a person calls it; until the arena is rewound */
+void page_shape(page *p, const study_report *r);        /* "2048 × 4096 × 4096"; "… by 3 × 3 from 64" */
+const char *page_kind(const char *op);                  /* "gemm", …, "other": of a class, also for unknown ones */
+void page_key(page *p, const char *kind);               /* the kind's little coloured square */
 
+/* The begin of a section. Its name is its heading, where there are several groups also that of its group. */
+void page_section(page *p, const char *id, const char *title);
 /* A table in a box that scrolls: its name, what is said above it (NULL: nothing to see), and its heads; those of
  * figures begin with '#'. */
 void page_table_open(page *p, const char *class, const char *name, const char *says, const char *const *heads,
@@ -90,12 +104,18 @@ typedef struct page_point {
     double x, y, ci;
 } page_point;
 void page_chart_curve(page *p, const page_chart *c, const char *class, const page_point *points, size_t count);
+/* A whisker at a percent of a picture's width: where this lies, known to within a part of it. Nothing where
+ * that is 0 or not known. */
+void page_spread(page *p, double percent, double ci, double middle, double half_height); /* these down from its top */
+/* One line of bars, painted up to `us` of `longest`. */
+void page_bar(page *p, const char *name, const char *class, double us, double ci, double longest, const char *note);
 /* All of one curve: axes that fit it, the points, their intervals. */
 void page_chart_alone(page *p, const char *says, const page_point *points, size_t count, bool log_x, const char *x_unit,
                       const char *y_unit);
 
 /* ---- sections */
-void page_first(page *p); /* page_first.c: what to do first, totals, categories */
+void page_models(page *p); /* page_models.c: the head of a page of several groups, and these beside each other */
+void page_first(page *p);  /* page_first.c: what to do first, totals, categories */
 void page_categories(page *p);
 void page_roofline(page *p);                                          /* page_roofline.c */
 void page_table(page *p);                                             /* page_table.c */

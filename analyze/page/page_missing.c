@@ -71,8 +71,7 @@ static void remarks(page *p) {
 }
 
 void page_missing(page *p) {
-    fprintf(p->out, "<section aria-labelledby=\"missing%zu\"><h2 id=\"missing%zu\">What is missing, and why</h2>\n",
-            p->number, p->number);
+    page_section(p, "missing", "What is missing, and why");
     remarks(p);
     missing_rows(p);
     if (p->number == p->m->group_count) skipped_files(p);

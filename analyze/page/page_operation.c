@@ -2,7 +2,6 @@
  * for it, and let go before the next one. */
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
 #include "common/plain.h"
 
 #include <math.h>
@@ -167,6 +166,7 @@ static void sweep(page *p, const json_t *detail) {
 /* The same operation under other regimes or on other devices, where the study holds these. */
 static void elsewhere(page *p, const study_report *r) {
     static const char *const heads[] = {"where", "#default", "#best", "#efficiency"};
+    const amount_unit unit = amount_unit_of(fmax(r->baseline_us, 0));
     bool any = false;
     for (size_t k = 0; k < p->m->group_count; k++) {
         const study_group *g = p->m->groups[k].group;
@@ -182,7 +182,7 @@ static void elsewhere(page *p, const study_report *r) {
         fputs(", ", p->out);
         page_say_cut(p, g->regime, PAGE_NAME);
         fprintf(p->out, "</th><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td></tr>",
-                page_time(other->baseline_us).s, page_time(other->best_us).s,
+                page_time_in(unit, other->baseline_us).s, page_time_in(unit, other->best_us).s,
                 page_percent(other->verdict.efficiency).s);
     }
     if (any) page_table_close(p);
@@ -280,7 +280,7 @@ static void section(page *p, const summary_row *row) {
     const study_report *r = row->report;
     head(p, row);
     fputs("<p class=\"advice\">", p->out);
-    page_say_wrapped(p, r->verdict.recommendation, PAGE_SENTENCE);
+    page_advice(p, r);
     fputs("</p>\n", p->out);
     if (r->reason_text && *r->reason_text) {
         fputs("<p>The default: ", p->out);
@@ -328,10 +328,10 @@ static void idle(page *p) {
 }
 
 void page_operations(page *p) {
-    fprintf(p->out,
-            "<section aria-labelledby=\"each%zu\"><h2 id=\"each%zu\">Each operation</h2>\n<p class=\"soft\">In the "
-            "order of the table: the candidates, their times, and the reasons why they were not chosen.</p>\n",
-            p->number, p->number);
+    page_section(p, "each", "Each operation");
+    fputs("<p class=\"soft\">In the order of the table: the candidates, their times, and the reasons why they were not "
+          "chosen.</p>\n",
+          p->out);
     for (size_t k = 0; k < p->g->row_count; k++) {
         const arena_mark mark = arena_save(&p->arena);
         if (!is_idle(&p->g->rows[k])) section(p, &p->g->rows[k]);

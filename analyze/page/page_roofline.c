@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum { PEAKS = 12, LABELS = 7, KINDS = 10, SLOPE = 40, KEPT_CLEAR = 60 };
-/* The picture that labels are placed for, in pixels; on small screens there are none. */
-static const double width = 1150, height = 440;
+/* The picture that labels are placed for, in pixels, and the narrowest that has any (paper); a phone's has none. */
+static const double width = 1150, height = 440, narrow = 640;
 
 typedef struct spot {
     const summary_row *row;
@@ -131,7 +131,8 @@ static void label(page *p, const page_chart *c, const spot *s, box *taken, size_
                  {x - long_px / 2, y - away - 2, "middle"}};
     for (size_t k = 0; k < sizeof tries / sizeof tries[0]; k++) {
         const box wanted = {tries[k].x, tries[k].y - 11, tries[k].x + long_px, tries[k].y + 3};
-        if (!place(&wanted, taken, *count)) continue;
+        const double left = x * narrow / width + tries[k].x - x; /* there */
+        if (left < 0 || left + long_px > narrow || !place(&wanted, taken, *count)) continue;
         taken[(*count)++] = wanted;
         fprintf(p->out,
                 "<text class=\"label halo\" aria-hidden=\"true\" x=\"%s\" y=\"%s\" dx=\"%.0f\" dy=\"%.0f\" "
@@ -227,7 +228,7 @@ void page_roofline(page *p) {
         if (spot_of(&g->rows[k], &spots[count])) count++;
     }
     qsort(spots, count, sizeof *spots, by_share);
-    fprintf(p->out, "<section aria-labelledby=\"roof%zu\"><h2 id=\"roof%zu\">Roofline</h2>\n", p->number, p->number);
+    page_section(p, "roof", "Roofline");
     if (!count) {
         fputs("<p>There is nothing to draw: no measured operation has floating-point work.</p></section>\n", p->out);
         arena_rewind(&p->arena, mark);

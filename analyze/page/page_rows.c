@@ -2,7 +2,6 @@
  * all the others with the reason why they have none. */
 #include "analyze/page/page_internal.h"
 
-#include "common/amount.h"
 #include "common/plain.h"
 #include "common/rows_table.h"
 
@@ -12,6 +11,7 @@
 
 typedef struct scale {
     double low, high;
+    amount_unit unit; /* of all times in a column */
 } scale;
 
 static bool is_ok(const json_t *row) { return strcmp(page_string(row, "status"), "OK") == 0; }
@@ -46,7 +46,7 @@ static size_t sort_rows(page *p, const json_t *rows, timed **to) {
 
 /* From the ceiling to the slowest that is drawn, and some room. */
 static bool scale_of(const study_report *r, const timed *rows, size_t count, scale *s) {
-    *s = (scale){r->ceiling_us > 0 ? r->ceiling_us : INFINITY, 0};
+    *s = (scale){.low = r->ceiling_us > 0 ? r->ceiling_us : INFINITY};
     for (size_t k = 0; k < count && k < PAGE_DRAWN; k++) {
         s->low = fmin(s->low, fmin(rows[k].us, page_real(time_of(rows[k].row), "p05")));
         s->high = fmax(s->high, fmax(rows[k].us, page_real(time_of(rows[k].row), "p95")));
@@ -55,6 +55,7 @@ static bool scale_of(const study_report *r, const timed *rows, size_t count, sca
     s->high = fmax(s->high, r->ceiling_us > 0 ? r->ceiling_us : 0);
     const double room = fmax(0.06 * (s->high - s->low), 1e-6 * s->high);
     s->low -= room, s->high += room;
+    s->unit = amount_unit_of(s->high);
     return true;
 }
 
@@ -63,7 +64,7 @@ static void picture(page *p, const study_report *r, const json_t *time, const sc
     const double median = page_real(time, "median"), ci = page_real(time, "rel_ci95");
     const double half = verdict_width(ci) * median, from = place_of(s, median - half), to = place_of(s, median + half);
     fprintf(p->out, "<td class=\"draw\"><svg class=\"iv\" role=\"img\" aria-label=\"%s to %s\">",
-            page_time(median - half).s, page_time(median + half).s);
+            page_time_in(s->unit, median - half).s, page_time_in(s->unit, median + half).s);
     if (r->ceiling_us > 0) {
         const page_word at = page_place(place_of(s, r->ceiling_us));
         fprintf(p->out, "<line class=\"target\" x1=\"%s\" x2=\"%s\" y1=\"0\" y2=\"100%%\"/>", at.s, at.s);
@@ -141,9 +142,9 @@ static page_word within(const json_t *row) {
 static void name(page *p, const json_t *row) {
     fputs("<th scope=\"row\" class=\"wide\">", p->out);
     page_say_cut(p, page_string(row, "name"), PAGE_NAME);
-    fputs("<br><span class=\"soft\">", p->out);
-    page_say_wrapped(p, page_string(row, "variant"), 2 * PAGE_NAME);
-    fputs("</span></th>", p->out);
+    fputs("<div class=\"soft\">", p->out);
+    page_variant(p, page_string(row, "variant"), 2 * PAGE_NAME, true);
+    fputs("</div></th>", p->out);
 }
 
 static void figure(page *p, double x) {
@@ -155,7 +156,8 @@ static void full_row(page *p, const study_report *r, const timed *t, const scale
     const double tflops = page_real(row, "tflops");
     fputs("<tr>", p->out);
     name(p, row);
-    fprintf(p->out, "<td class=\"n\">%s<br><span class=\"soft\">%s</span></td>", page_time(t->us).s, within(row).s);
+    fprintf(p->out, "<td class=\"n\">%s<br><span class=\"soft\">%s</span></td>", page_time_in(s->unit, t->us).s,
+            within(row).s);
     picture(p, r, time_of(row), s);
     fputs("<td class=\"n\">", p->out);
     ratio(p, r, t, "<br><span class=\"soft\">", "</span>");
@@ -172,13 +174,13 @@ static void full_row(page *p, const study_report *r, const timed *t, const scale
 }
 
 /* A line that is short: there may be dozens of them for each operation. */
-static void short_row(page *p, const study_report *r, const timed *t) {
+static void short_row(page *p, const study_report *r, const timed *t, amount_unit unit) {
     const double tflops = page_real(t->row, "tflops"), tbps = page_real(t->row, "tbps");
     fputs("<tr><th scope=\"row\">", p->out);
     page_say_cut(p, page_string(t->row, "name"), PAGE_NAME);
     fputs(" ", p->out);
-    page_say_wrapped(p, page_string(t->row, "variant"), PAGE_NAME);
-    fprintf(p->out, "</th><td>%s %s</td><td>", page_time(t->us).s, within(t->row).s);
+    page_variant(p, page_string(t->row, "variant"), 2 * PAGE_NAME, false);
+    fprintf(p->out, "</th><td>%s %s</td><td>", page_time_in(unit, t->us).s, within(t->row).s);
     ratio(p, r, t, " ", "");
     fprintf(p->out, "</td><td>%s</td><td>%s</td><td>", tflops > 0 ? page_figure(tflops).s : "",
             isfinite(tbps) ? page_figure(tbps).s : "");
@@ -189,8 +191,9 @@ static void short_row(page *p, const study_report *r, const timed *t) {
 static void slower_ones(page *p, const study_report *r, const timed *rows, size_t count) {
     static const char *const heads[] = {"slower ones", "#median", "#of the default", "#TFLOP/s", "#TB/s", "#quality"};
     if (count <= PAGE_DRAWN) return;
+    const amount_unit unit = amount_unit_of(rows[(count < PAGE_TIMED ? count : PAGE_TIMED) - 1].us);
     page_table_open(p, "rest", "Slower candidates", NULL, heads, sizeof heads / sizeof heads[0]);
-    for (size_t k = PAGE_DRAWN; k < count && k < PAGE_TIMED; k++) short_row(p, r, &rows[k]);
+    for (size_t k = PAGE_DRAWN; k < count && k < PAGE_TIMED; k++) short_row(p, r, &rows[k], unit);
     page_table_close(p);
     if (count > PAGE_TIMED)
         fprintf(p->out, "<p class=\"small soft\">%zu more are in its report.</p>\n", count - PAGE_TIMED);
@@ -228,7 +231,7 @@ static bool alike(const json_t *a, const json_t *b) {
 static void variant_line(page *p, const json_t *row, bool first) {
     if (!first) fputc('\n', p->out);
     if (*page_string(row, "variant")) {
-        page_say_wrapped(p, page_string(row, "variant"), PAGE_NAME);
+        page_variant(p, page_string(row, "variant"), 2 * PAGE_NAME, false);
         fputs(": ", p->out);
     }
     page_say_cut(p, text_of(row), 200);

@@ -34,12 +34,12 @@ static void chart(page *p, const char *what, const char *member, const char *uni
 void page_over_time(page *p) {
     if (p->moment_count < 2) return;
     qsort(p->moments, p->moment_count, sizeof *p->moments, by_time);
+    page_section(p, "clock", "Clock and power over the run");
     fprintf(p->out,
-            "<section aria-labelledby=\"clock%zu\"><h2 id=\"clock%zu\">Clock and power over the run</h2>\n"
             "<p class=\"soft\">Each dot is the default of an operation, at the time when it was measured. Scales do "
             "not begin at 0.%s</p>"
             "<div class=\"charts\">\n",
-            p->number, p->number, p->g->row_count > PAGE_FULL ? " Of those first in the table." : "");
+            p->g->row_count > PAGE_FULL ? " Of those first in the table." : "");
     chart(p, "Clock", "clock_mhz", "MHz", offsetof(page_moment, clock_mhz));
     chart(p, "Power", "power_w", "W", offsetof(page_moment, power_w));
     fputs("</div></section>\n", p->out);

@@ -164,12 +164,11 @@ static void explain(page *p) {
 
 void page_table(page *p) {
     const summary_group *g = p->g;
-    fprintf(p->out, "<section aria-labelledby=\"all%zu\"><h2 id=\"all%zu\">All operations</h2>\n", p->number,
-            p->number);
+    page_section(p, "all", "All operations");
     explain(p);
     tools(p);
     fprintf(p->out,
-            "<div class=\"scroll long\" tabindex=\"0\" role=\"region\" aria-label=\"All operations\"><table "
+            "<div class=\"scroll long\" tabindex=\"0\" role=\"group\" aria-label=\"All operations\"><table "
             "class=\"ranked\" "
             "id=\"ops%zu\"><caption class=\"hidden\">All operations, "
             "ranked</caption><thead><tr>",

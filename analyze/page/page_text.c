@@ -2,7 +2,6 @@
 #include "analyze/page/page_internal.h"
 
 #include "analyze/write/escape.h"
-#include "common/amount.h"
 #include "common/plain.h"
 
 #include <ctype.h>
@@ -22,6 +21,16 @@ page_word page_time(double us) {
     page_word w = word_of(isfinite(us) ? text.s : "–");
     const size_t n = strlen(w.s);
     if (n > 3 && strcmp(w.s + n - 3, " us") == 0) memcpy(w.s + n - 2, "µs", sizeof "µs");
+    return w;
+}
+
+page_word page_time_in(amount_unit unit, double us) {
+    const amount text = amount_in(unit, us);
+    page_word w = word_of("–");
+    const bool less = text.s[0] == '<';
+    if (isfinite(us))
+        snprintf(w.s, sizeof w.s, "%s%s %s", less ? "&lt;" : "", text.s + less,
+                 strcmp(unit.name, "us") == 0 ? "µs" : unit.name);
     return w;
 }
 
@@ -165,11 +174,18 @@ const char *page_string(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
+void page_section(page *p, const char *id, const char *title) {
+    char of_group[32] = "";
+    if (p->m && p->m->group_count > 1) snprintf(of_group, sizeof of_group, " group%zu", p->number);
+    fprintf(p->out, "<section aria-labelledby=\"%s%zu%s\"><h2 id=\"%s%zu\">%s</h2>\n", id, p->number, of_group, id,
+            p->number, title);
+}
+
 void page_table_open(page *p, const char *class, const char *name, const char *says, const char *const *heads,
                      size_t count) {
     if (says) fprintf(p->out, "<p class=\"small soft\">%s</p>\n", says);
     fprintf(p->out,
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table%s%s%s>"
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"%s\"><table%s%s%s>"
             "<caption class=\"hidden\">%s</caption><thead><tr>",
             name, *class ? " class=\"" : "", class, *class ? "\"" : "", name);
     for (size_t k = 0; k < count; k++) {

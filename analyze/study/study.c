@@ -19,11 +19,12 @@ static void refuse_empty(study *s) {
     const size_t others = (size_t)s->options.folder_count - 1;
     const char *more = others ? arena_printf(&s->arena, " and %zu other%s", others, others > 1 ? "s" : "") : "";
     if (s->skipped_count > 0)
-        guard_fail(&s->guard, STATUS_INPUT,
-                   "%s%s: no report can be read, %zu file%s left out; measure again: scout_batch OPS.json -o %s",
-                   folder, more, s->skipped_count, s->skipped_count == 1 ? " was" : "s were", folder);
-    guard_fail(&s->guard, STATUS_INPUT, "%s%s: holds no report; measure first: scout_batch OPS.json -o %s", folder,
-               more, folder);
+        guard_fail(
+            &s->guard, STATUS_INPUT,
+            "%s%s: no report can be read, %zu file%s left out; measure again: ceiling-scout measure OPS.json -o %s",
+            folder, more, s->skipped_count, s->skipped_count == 1 ? " was" : "s were", folder);
+    guard_fail(&s->guard, STATUS_INPUT, "%s%s: holds no report; measure first: ceiling-scout measure OPS.json -o %s",
+               folder, more, folder);
 }
 
 /* What was read lives outside of the arena, which keeps only what stays. */

@@ -100,12 +100,14 @@ typedef struct study_partial {
     double share; /* of the model's time by estimate that the measured ones take; not-a-number: not known */
 } study_partial;
 
-/* Reports that may be compared: one device class, one regime, one version of the method. */
+/* Reports that may be compared, and that are taken together: one device class, one regime, one version of the method.
+ */
 typedef struct study_group {
     const char *device;                                           /* what it is called: "NVIDIA H200" */
     const char *device_class, *device_instance, *driver, *regime; /* instance, driver: NULL where they differ */
     int64_t method, units;
     const char *model; /* the folder's name; of several "a + b", of many "5 models" */
+    int folder;        /* the first of them */
     size_t models; /* folders that it is of; an operation of several is one that occurs as often as in all of them */
     study_report *reports; /* operations, in the order of their files' names */
     size_t count;
@@ -129,6 +131,7 @@ typedef struct study_options {
     study_told *told; /* hears which files were left out where opening fails, when nothing else is left; may be NULL */
     bool layers;      /* read ops.json beside the reports, which names them */
     bool group;       /* devices and regimes that differ become groups, else they are refused (STATUS_INPUT) */
+    bool each;        /* folders are not taken as one model: each becomes a group */
     const char *instead; /* what to do then; NULL: what can be done everywhere */
 } study_options;
 

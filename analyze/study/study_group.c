@@ -47,32 +47,36 @@ static const char *difference(const study_group *g, const study_file *f) {
 }
 
 static study_group *group_of(study *s, const study_file *f) {
-    for (size_t k = 0; k < s->group_count; k++)
+    const study_group *g = NULL; /* of the same model */
+    for (size_t k = 0; k < s->group_count; k++) {
+        if (s->options.each && s->groups[k].folder != f->folder) continue;
         if (!difference(&s->groups[k], f)) return &s->groups[k];
-    if (s->group_count > 0 && !s->options.group) {
-        const study_group *g = &s->groups[0];
+        if (!g) g = &s->groups[k];
+    }
+    if (g && !s->options.group)
         guard_fail(&s->guard, STATUS_INPUT,
                    "%s: its %s (%s, %s, method %d) differs from that of the first report (%s, %s, method %d); their "
                    "figures cannot be compared: %s",
                    f->report.path, difference(g, f), f->model, f->regime, (int)f->method, g->device, g->regime,
                    (int)g->method, s->options.instead ? s->options.instead : "keep each in its own folder");
-    }
     if (s->group_count == MOST_GROUPS)
         guard_fail(&s->guard, STATUS_INPUT,
-                   "%s: is of one more than %d device classes, regimes and versions of the method; name fewer folders",
+                   "%s: is of one more than %d models, device classes, regimes and versions of the method; name fewer "
+                   "folders",
                    f->report.path, MOST_GROUPS);
     study_group *groups = arena_array(&s->arena, study_group, s->group_count + 1);
     if (s->group_count) memcpy(groups, s->groups, s->group_count * sizeof *groups);
     s->groups = groups;
-    study_group *g = &s->groups[s->group_count++];
-    *g = (study_group){.device = f->model,
-                       .device_class = f->device_class,
-                       .device_instance = f->device_instance,
-                       .driver = f->driver,
-                       .regime = f->regime,
-                       .method = f->method,
-                       .units = f->units};
-    return g;
+    study_group *made = &s->groups[s->group_count++];
+    *made = (study_group){.folder = f->folder,
+                          .device = f->model,
+                          .device_class = f->device_class,
+                          .device_instance = f->device_instance,
+                          .driver = f->driver,
+                          .regime = f->regime,
+                          .method = f->method,
+                          .units = f->units};
+    return made;
 }
 
 /* ---- two reports of one operation ---- */
@@ -151,6 +155,10 @@ static void fill(study *s, study_group *g, size_t which, const study_file *files
 /* A run that reached nothing is a part of what it would have been compared with. */
 static void join_without_reports(study *s, int folder) {
     study_beside *const b = &s->beside[folder];
+    if (s->options.each) {
+        study_skip(s, s->options.folders[folder], "has no report: nothing of it is told");
+        return;
+    }
     for (size_t k = 0; k < s->group_count; k++) {
         study_group *g = &s->groups[k];
         if (!plain_same(g->device_class, b->device_class) || !plain_same(g->regime, b->regime) ||

@@ -21,6 +21,11 @@ const summary_outcome_info summary_outcomes[SUMMARY_OUTCOMES] = {
 
 bool summary_to_do(summary_outcome outcome) { return outcome <= SUMMARY_OPEN; }
 
+const char *summary_whole(const summary_group *g) {
+    if (!g->group->partial.text) return "the time";
+    return g->group->model_us > g->group->measured_us ? "the estimated time of all" : "the measured time";
+}
+
 static summary_outcome outcome_of(const study_report *r) {
     const verdict *v = &r->verdict;
     if (r->count <= 0 || verdict_is_excused(r->reason_code)) return SUMMARY_OUTSIDE;
@@ -62,6 +67,11 @@ static void add(summary_sum *sum, const summary_row *row) {
         sum->ceiling_us += us;
         return;
     }
+    const bool won = r->verdict.proven_gain_us > 0 && !r->baseline_own, bounded = r->ceiling_us > 0;
+    verdict_sum_add(&sum->now, row->weight_us, r->baseline_ci);
+    verdict_sum_add(&sum->won, count * (won ? r->best_us : r->baseline_us), won ? r->best_ci : r->baseline_ci);
+    verdict_sum_add(&sum->least, count * (bounded ? r->ceiling_us : r->baseline_us),
+                    bounded ? r->ceiling_ci : r->baseline_ci);
     sum->measured++;
     sum->measured_us += row->weight_us;
     sum->measured_ceiling_us += count * (r->ceiling_us > 0 ? r->ceiling_us : r->baseline_us);

@@ -37,6 +37,7 @@ typedef struct summary_sum {
     double share;                /* of baseline_us */
     size_t measured;             /* of these, with a figure, and their own times: what people are told */
     double measured_us, measured_ceiling_us, measured_share;
+    verdict_sum now, won, least; /* of the measured by the default, with what is proven, at the ceilings: how surely */
     double proven_us, proven_share;       /* over libraries */
     double own_us, own_share;             /* over kernels of this project */
     double potential_us, potential_share; /* only that: without what is proven of either */
@@ -106,6 +107,9 @@ typedef struct summary {
     size_t top;      /* rows that are printed where space is dear; 0: all */
     bool incomplete; /* exit code 1: skipped files, missing baselines, bad rows */
 } summary;
+
+/* What the shares of a group are of, in words; of what was measured in part it is not what the totals are of. */
+const char *summary_whole(const summary_group *g);
 
 /* summary_next.c: of a group whose rows are there. */
 void summary_make_next(study *s, summary_group *to);

@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_NEXT = 4, MOST_BESIDE = 64, LONGEST_WORD = 240 };
+enum { MOST_NEXT = 4, MOST_BESIDE = 64, LONGEST_WORD = 1000 };
+static const double usual_early_exit = 0.97;
 
 typedef struct maker {
     study *s;
@@ -54,7 +55,23 @@ static void say(maker *m, const char *command, const char *why) {
     next[m->to->next_count++] = (summary_next){command, why};
 }
 
-/* ---- scout_batch again ---- */
+/* The thresholds of this summary, where they are not the usual ones: with others a verdict may be another one. */
+static const char *thresholds(maker *m) {
+    typedef struct holder {
+        verdict_thresholds all;
+    } holder;
+    static const cli_option rows[] = {THRESHOLDS_OPTIONS(holder, all)};
+    const holder used = {m->s->options.thresholds}, usual = {verdict_defaults};
+    const char *options = "";
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        const double x = *(const double *)((const char *)&used + rows[k].offset),
+                     y = *(const double *)((const char *)&usual + rows[k].offset);
+        if (x != y) options = arena_printf(&m->s->arena, "%s --%s %.15g", options, rows[k].name, x);
+    }
+    return options;
+}
+
+/* ---- measuring again ---- */
 
 /* "burst-cold-graph" as options; what is usual is not said. */
 static const char *regime_options(maker *m) {
@@ -71,20 +88,53 @@ static const char *regime_options(maker *m) {
     return options;
 }
 
+/* The shared objects beside which was measured; NULL: one of them cannot be typed. */
+static const char *plugin_options(maker *m, const json_t *options) {
+    const json_t *plugins = json_object_get(options, "plugins");
+    const char *all = "";
+    for (size_t k = 0; k < json_array_size(plugins); k++) {
+        const char *file = json_string_value(json_array_get(plugins, k));
+        if (!file || !can_type(m, file)) return NULL;
+        all = arena_printf(&m->s->arena, "%s --custom-kernel %s", all, word(m, file));
+    }
+    return all;
+}
+
+/* Figures of how it was measured, where they were asked for. */
+static const char *figure_options(maker *m, const json_t *options) {
+    arena *a = &m->s->arena;
+    const double target = json_get_positive(options, "target_ci"), least = json_get_positive(options, "min_time_s"),
+                 early = json_get_positive(options, "early_exit");
+    const char *all = "";
+    if (json_is_false(json_object_get(options, "fusions"))) all = " --no-fusions";
+    if (json_is_true(json_object_get(options, "exhaustive"))) all = arena_printf(a, "%s --exhaustive", all);
+    if (target < 1) all = arena_printf(a, "%s --target-ci %.6g%%", all, 100 * target);
+    if (least < 1e6) all = arena_printf(a, "%s --min-time %.6gs", all, least);
+    if (early < 1 && early != usual_early_exit) all = arena_printf(a, "%s --early-exit %.6g", all, early);
+    return all;
+}
+
 /* As these reports were measured; NULL: not of a file of operations, or not known. */
 static const char *scout_command(maker *m) {
-    static const char *const kept[] = {"device", "precision", "only", "candidate"};
+    static const struct {
+        const char *member, *option;
+    } kept[] = {{"device", "device"},
+                {"precision", "precision"},
+                {"only", "only"},
+                {"candidate", "candidate"},
+                {"library_path", "library-path"}};
     arena *a = &m->s->arena;
     const json_t *options = json_object_get(m->run, "options");
     const char *ops = arena_printf(a, "%s/ops.json", m->folder);
     if (access(ops, F_OK) != 0) ops = json_get_text(options, "operations");
-    if (!can_type(m, ops) || !can_type(m, m->folder) || access(ops, F_OK) != 0) return NULL;
-    const char *command = arena_printf(a, "scout_batch %s -o %s", word(m, ops), word(m, m->folder));
+    const char *plugins = plugin_options(m, options);
+    if (!plugins || !can_type(m, ops) || !can_type(m, m->folder) || access(ops, F_OK) != 0) return NULL;
+    const char *command = arena_printf(a, "ceiling-scout measure %s -o %s", word(m, ops), word(m, m->folder));
     for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
-        const char *value = json_get_text(options, kept[k]);
-        if (can_type(m, value)) command = arena_printf(a, "%s --%s %s", command, kept[k], word(m, value));
+        const char *value = json_get_text(options, kept[k].member);
+        if (can_type(m, value)) command = arena_printf(a, "%s --%s %s", command, kept[k].option, word(m, value));
     }
-    return arena_printf(a, "%s%s", command, regime_options(m));
+    return arena_printf(a, "%s%s%s%s", command, plugins, regime_options(m), figure_options(m, options));
 }
 
 /* Twice what there was. */
@@ -176,7 +226,7 @@ static void say_compare(maker *m) {
         m->other = NULL;
     }
     if (found && can_type(m, found))
-        say(m, arena_printf(a, "analyze compare %s %s", word(m, found), word(m, m->folder)),
+        say(m, arena_printf(a, "ceiling-scout compare %s %s%s", word(m, found), word(m, m->folder), thresholds(m)),
             "what became slower or faster since the run before");
 }
 
@@ -187,7 +237,9 @@ static void say_explain(maker *m) {
     if (m->to->row_count == 0 || row->outcome == SUMMARY_OUTSIDE || !can_type(m, m->folder) ||
         !can_type(m, row->report->operation))
         return;
-    say(m, arena_printf(&m->s->arena, "analyze explain %s %s", word(m, m->folder), word(m, row->report->operation)),
+    say(m,
+        arena_printf(&m->s->arena, "ceiling-scout explain %s %s%s", word(m, m->folder), word(m, row->report->operation),
+                     thresholds(m)),
         summary_to_do(row->outcome) ? "why this comes first, and what would change it"
                                     : "all that is known of the first");
 }

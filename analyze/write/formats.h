@@ -19,6 +19,9 @@ extern const format formats_all[]; /* ends with one that has no name */
 /* To a file that appears whole or not at all; path NULL: to standard output. */
 bool formats_put(const format *f, const summary *m, const char *path, status *st);
 
+/* Whether what -o names is a file of a format and not a folder for it: it ends as the format's own file does. */
+bool formats_is_file(const char *output, const char *file);
+
 /* The writers: analyze/write/, analyze/page/. */
 formats_write write_text;
 formats_write write_json;

@@ -86,6 +86,7 @@ static void write_totals(FILE *out, const summary_group *g) {
                 amount_time(all->measured_ceiling_us).s,
                 amount_percent(1 - all->measured_ceiling_us / all->measured_us).s);
     }
+    if (g->group->partial.text) fprintf(out, "Shares are of %s.\n\n", summary_whole(g));
     fputs("| outcome | operations | time | share | proven | potential |\n|---|--:|--:|--:|--:|--:|\n", out);
     for (int k = 0; k < SUMMARY_OUTCOMES; k++) {
         const summary_sum *sum = &g->outcomes[k];

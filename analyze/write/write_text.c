@@ -65,17 +65,17 @@ static void write_head(text *t, const summary_group *g) {
          g->all.occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
     line(t, "%s with what is proven, %s at ceilings", amount_time(of->measured_us - g->all.proven_us).s,
          amount_time(g->all.measured_ceiling_us).s);
-    const double all_us = of->measured_us; /* the time above */
-    line(t, "\nalready optimal: %zu of %zu operations, %s of the time", optimal->operations, g->all.measured,
-         amount_percent(optimal->measured_us / all_us).s);
-    styled(t, g->all.proven_us > 0 ? TERMINAL_GREEN : TERMINAL_PLAIN, "proven to be recoverable: %s (%s of the time)",
-           amount_time(g->all.proven_us).s, amount_percent(g->all.proven_us / all_us).s);
+    const char *whole = summary_whole(g), *part = of->partial.text;
+    line(t, "\nalready optimal: %zu of %s%zu %soperations, %s of %s", optimal->operations, part ? "the " : "",
+         g->all.measured, part ? "measured " : "", amount_percent(optimal->measured_share).s, whole);
+    styled(t, g->all.proven_us > 0 ? TERMINAL_GREEN : TERMINAL_PLAIN, "proven to be recoverable: %s (%s of %s)",
+           amount_time(g->all.proven_us).s, amount_percent(g->all.proven_share).s, whole);
     if (g->all.own_us > 0)
         line(t, "besides, over the project's own kernels where no library has one: %s (%s)",
-             amount_time(g->all.own_us).s, amount_percent(g->all.own_us / all_us).s);
+             amount_time(g->all.own_us).s, amount_percent(g->all.own_share).s);
     line(t, "only potential, beyond that: %s (%s); of it %s (%s) worth trying", amount_time(g->all.potential_us).s,
-         amount_percent(g->all.potential_us / all_us).s, amount_time(open->potential_us).s,
-         amount_percent(open->potential_us / all_us).s);
+         amount_percent(g->all.potential_share).s, amount_time(open->potential_us).s,
+         amount_percent(open->potential_share).s);
 }
 
 /* Cells of a row: what, how many, and where there is room the shares of gains too. */

@@ -79,6 +79,7 @@ static bool check_modes(const options *o, status *st) {
         {"no-fusions", o->no_fusions, OPTIONS_BATCH},
         {"no-replay", o->no_replay, OPTIONS_BATCH},
         {"resume", o->resume, OPTIONS_BATCH},
+        {"no-wait", o->no_wait, MEASURES | OPTIONS_REPLAY},
         {"no-cache", o->no_cache, MEASURES},
         {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE | OPTIONS_DOCTOR | OPTIONS_REPLAY},
         {"k-sweep", o->k_sweep, OPTIONS_SINGLE | OPTIONS_CEILINGS},

@@ -138,8 +138,12 @@ static json_t *next(void *context, int device, int *job) {
     if (w->over || *w->r->stop || (w->device >= 0 && w->device != device) || is_enough(w)) return NULL;
     w->device = device;
     w->pass++;
-    snprintf(what, sizeof what, "the model as a whole, pass %d", w->pass);
-    show_progress_hint(&w->r->progress, what);
+    snprintf(what, sizeof what, "pass %d", w->pass);
+    show_progress_set(&w->r->progress, &(show_progress_state){.part = NAN,
+                                                              .left_s = NAN,
+                                                              .phases = "the model as a whole",
+                                                              .phase = "the model as a whole",
+                                                              .what = what});
     return job_of(w, &w->r->devices[device]);
 }
 
@@ -412,7 +416,12 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
                     "does it alone");
         return true;
     }
+    const double waited_s = r->wait.waited_s;
+    if (!run_queue_lock(r, st)) return false;
+    w.end_s += r->wait.waited_s - waited_s;
     const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st);
+    run_queue_rest(r);
+    show_progress_end(&r->progress);
     if (good && !w.measurement) *st = w.failure;
     if (!good && *r->stop != 0) status_set(st, STATUS_INCOMPLETE, "stopped; the model was not measured as a whole");
     const bool whole = good && w.measurement &&

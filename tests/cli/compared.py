@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import xml.etree.ElementTree as etree
+from html.parser import HTMLParser
 
 from junit_form import complaints
 
@@ -69,3 +70,32 @@ page = read("comparison.md")
 table = [line for line in page.splitlines() if line.startswith("| SLOWER") or line.startswith("| FASTER")]
 sure(all(line.replace("\\|", "").count("|") in (3, 8) for line in table), "md: tables keep their columns")
 sure("<" not in page.replace("&#60;", ""), "md: no markup")
+
+
+class Markup(HTMLParser):
+    """What is open, the rows that can be filtered, and attributes that no element of the page may have."""
+    def __init__(self):
+        super().__init__()
+        self.open, self.rows, self.wrong = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.wrong += [name for name in attributes if name.startswith("on") or name in ("style", "src")]
+        if tag == "tr" and "data-f" in attributes:
+            self.rows.append(attributes["data-f"].split())
+        if tag not in ("meta", "br", "input", "wbr"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        self.wrong += [] if self.open and self.open.pop() == tag else [f"</{tag}>"]
+
+
+html = Markup()
+html.feed(read("comparison.html"))
+sure(not html.wrong and not html.open, f"html: {html.wrong} {html.open}")
+sure([row[0] for row in html.rows] == [f"s-{state}" for state in states], "html: the same rows in the same order")
+sure([row[1] for row in html.rows] == [f"v-{row['verdict']}" for row in rows], "html: the same verdicts")

@@ -89,7 +89,7 @@ analyze_refused "several formats and no folder" 2 block --format text,json
 analyze_refused "the same folder twice" 2 block ./block
 mkdir empty
 analyze_refused "an empty folder" 3 empty
-check "an empty folder: what to do" says "measure first: scout_batch OPS.json -o empty"
+check "an empty folder: what to do" says "measure first: ceiling-scout measure OPS.json -o empty"
 analyze_refused "a folder that cannot be made" 4 block -o block.json/x
 analyze block -o /dev/null
 check "a device as the folder: exit 4" exits 4
@@ -142,7 +142,7 @@ for command in "" dispatch explain compare; do
     check "nothing can be read $command: the first ten are named" test "$(grep -c '^analyze: left out: broken/reports/[a-j].json: line 2' stderr.txt)" = 10
     check "nothing can be read $command: how many more" says "left out: 2 more files"
     check "nothing can be read $command: the last line" test "$(tail -n 1 stderr.txt)" = \
-        "analyze: broken: no report can be read, 12 files were left out; measure again: scout_batch OPS.json -o broken"
+        "analyze: broken: no report can be read, 12 files were left out; measure again: ceiling-scout measure OPS.json -o broken"
 done
 check "nothing can be read: no table" absent broken.json
 
@@ -156,6 +156,14 @@ analyze block burst --group --format json
 check "--group: both" test "$(grep -c '"regime": ' stdout.txt)" = 2
 cp stdout.txt grouped.json
 check "--group: fits" fits_schema grouped.json
+analyze block burst --each --format json
+check "--each: a group for each folder" test "$(grep -c '"regime": ' stdout.txt)" = 2
+cp -r block other
+analyze block other --format json
+check "two folders: one model" test "$(grep -c '"regime": ' stdout.txt)" = 1
+analyze block other --each --format json
+check "two folders, --each: two models" test "$(grep -c '"model": "\(block\|other\)"' stdout.txt)" = 2
+rm -r other
 cp -r kept other
 analyze block other
 check "two models of one device: as one" prints "block + other"

@@ -98,7 +98,7 @@ check "--top: the rest is counted" prints "more; --top 0 shows all"
 compare monday changed -o out --fail-on slower,verdict
 check "-o: exit 5" exits 5
 check "-o: nothing is printed" test -z "$STDOUT"
-for file in comparison.txt comparison.md comparison.json comparison.xml comparison.csv; do check "-o: $file" present out/$file; done
+for file in comparison.txt comparison.md comparison.json comparison.xml comparison.csv comparison.html; do check "-o: $file" present out/$file; done
 check "-o: comparison.json fits its schema" fits_schema out/comparison.json
 run python3 "$ROOT/tests/cli/compared.py" out
 check "-o: what others read of it" exits 0
@@ -169,6 +169,19 @@ check "hostile names: what others read of it" exits 0
 check "hostile names: comparison.json fits its schema" fits_schema odd_out/comparison.json
 check "hostile names: the first line of text is whole" test "$(head -n 1 odd_out/comparison.txt)" = "before      odd  NVIDIA H200"
 
+# With one format -o may name a file of it.
+compare monday changed --format html -o page.html
+check "-o FILE: the page" contains page.html "changed beside monday"
+compare monday changed --format html -o here
+check "-o DIR with one format: a folder" same page.html here/comparison.html
+analyze monday --format md -o told.md
+check "analyze -o FILE: that file" contains told.md "# "
+mkdir folder.html
+compare monday changed --format html -o folder.html
+check "a folder that is called like a file is one" same page.html folder.html/comparison.html
+compare monday changed --format html -o page.json
+check "-o of another ending: a folder" same page.html page.json/comparison.html
+
 # What cannot be compared, and what is not whole.
 made burst 10 1 regime=burst-model-graph
 made older 10 1 method=4
@@ -189,11 +202,11 @@ made others 4 1 op_0000:key=x op_0001:key=y op_0002:key=z op_0003:key=w
 compare_refused "nothing in common" 3 others monday
 compare_refused "one run" 2 monday
 compare_refused "three runs" 2 monday tuesday slow
-compare_refused "an unknown format" 2 monday tuesday --format html
+compare_refused "an unknown format" 2 monday tuesday --format pdf
 compare_refused "an unknown thing to fail on" 2 monday tuesday --fail-on faster
 check "an unknown thing to fail on: the known ones" says "'faster' is not one of: slower, verdict"
-compare_refused "an unknown format" 2 monday tuesday --format text,html
-check "an unknown format: the known ones" says "'html' is not one of: text, md, json, junit, csv"
+compare_refused "an unknown format" 2 monday tuesday --format text,pdf
+check "an unknown format: the known ones" says "'pdf' is not one of: text, md, json, junit, csv, html"
 compare_refused "--alarms 0" 2 monday tuesday --alarms 0
 compare_refused "--least -1" 2 monday tuesday --least -1
 compare_refused "thresholds that contradict each other" 2 monday tuesday --medium-proven 0.5

@@ -42,6 +42,11 @@ analyze plain
 STDOUT=$(tr -s '\n ' ' ' <stdout.txt)
 check "without a baseline: how much of the time by estimate" prints \
     "PARTIAL: 8 of 10 operations have a figure, 95.3 % of the estimated time (1 skipped for want of time, 1 without a valid baseline)"
+check "without a baseline: of how many" prints "already optimal: 1 of the 8 measured operations, "
+analyze plain
+proven=$(sed -n 's/^proven to be recoverable: .* (\(.*\) of the estimated time of all)$/\1/p' stdout.txt)
+check "without a baseline: the head and the table have one denominator" test -n "$proven" -a "$proven" = \
+    "$(sed -n 's/^together  *[0-9]*  *[0-9.]*  *[0-9.]*  *\([0-9.]* %\).*/\1/p' stdout.txt)"
 check "without a baseline: it has no time in the table" test "$(grep -c '^no baseline  *2$' stdout.txt)" = 1
 analyze plain --format json
 check "without a baseline: JSON has no gains and no shares of it" python3 -c '

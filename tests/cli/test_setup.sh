@@ -6,7 +6,7 @@ source "${ROOT:?}/tests/cli/lib.sh"
 # ---- a made-up system: its name, its programs, and an apt that writes down what it was asked ----
 mkdir -p tools root/scripts root/tests
 ln -s "$ROOT/scripts/setup.sh" root/scripts/
-ln -s "$ROOT/tests/requirements.txt" root/tests/
+ln -s "$ROOT"/tests/requirements*.txt root/tests/
 for name in bash env sed dirname cat grep mkdir rm cp; do ln -s "$(command -v "$name")" tools/; done
 tool() { # NAME   a program that does what stands on standard input
     { echo '#!/bin/bash' && cat; } >"tools/$1"

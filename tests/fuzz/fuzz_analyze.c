@@ -1,9 +1,10 @@
 /* The libFuzzer target of what analyze reads. The first byte says what is asked. 0: that the reader of JSON without
  * trees and the one with them agree on the rest. 1: that the rest, cut at every NUL into reports, is refused or becomes
- * a study whose figures can be true, and of which every format can be written. 2: that a folder is read, of which the
- * rest is run.json, ops.json and then the reports, and that every operation in it is explained, and found by its
- * layers.
+ * a study whose figures can be true, and of which every format can be written; that it is compared with the last of
+ * them. 2: that a folder is read, of which the rest is run.json, ops.json and then the reports, and that every
+ * operation in it is explained, and found by its layers.
  */
+#include "analyze/compare/comparison_formats.h"
 #include "analyze/explain/explain.h"
 #include "analyze/study/study_internal.h"
 #include "analyze/write/formats.h"
@@ -108,28 +109,59 @@ static void write_formats(const summary *m) {
     }
 }
 
-static void fuzz_reports(const char *text, size_t size) {
+/* A study of all reports of the text, or of the last one alone. How many it has. */
+static size_t make_study(study *s, const char *text, size_t size, bool last) {
     static study_file files[MOST_REPORTS];
     static const char *const folders[] = {"."};
-    study s = {.options = {.folders = folders, .folder_count = 1, .thresholds = verdict_defaults, .group = true}};
     size_t count = 0;
+    *s = (study){.options = {.folders = folders, .folder_count = 1, .thresholds = verdict_defaults, .group = true}};
+    guard_init(&s->guard);
+    arena_init(&s->arena, &s->guard, (size_t)256 << 20);
+    map_init(&s->texts, &s->arena);
+    if (!guard_enter(&s->guard)) abort();
+    s->beside = arena_array(&s->arena, study_beside, 1);
+    read_reports(s, text, size, files, &count);
+    if (count > 0) study_make_groups(s, last ? &files[count - 1] : files, last ? 1 : count);
+    for (size_t k = 0; k < s->group_count; k++) study_judge(s, &s->groups[k]);
+    return count;
+}
+
+/* Of a report twice the second one is what became of it. */
+static void compare_with_last(const study *before, const char *text, size_t size) {
+    const comparison_options how = {.drift = {.alarms = 0.0005, .margin = 0.01}, .margin = verdict_defaults.margin};
+    const comparison_shown shown = {.fail = {true, true}};
+    study after;
+    comparison c;
+    status st = {0};
+    make_study(&after, text, size, true);
+    if (comparison_make(&c, before, &after, &how, &st)) {
+        for (int k = 0; comparison_formats[k].name; k++) {
+            char *said = NULL;
+            size_t n = 0;
+            FILE *out = open_memstream(&said, &n);
+            if (!out) abort();
+            if (!comparison_formats[k].write(&c, &shown, out, &st) && !st.text[0]) abort();
+            if (fclose(out) != 0) abort();
+            free(said);
+        }
+        comparison_close(&c);
+    } else if (!st.text[0])
+        abort();
+    study_close(&after);
+}
+
+static void fuzz_reports(const char *text, size_t size) {
+    study s;
     summary m;
     status st = {0};
-    guard_init(&s.guard);
-    arena_init(&s.arena, &s.guard, (size_t)256 << 20);
-    map_init(&s.texts, &s.arena);
-    if (!guard_enter(&s.guard)) abort();
-    s.beside = arena_array(&s.arena, study_beside, 1);
-    read_reports(&s, text, size, files, &count);
-    if (count > 0) {
-        study_make_groups(&s, files, count);
+    if (make_study(&s, text, size, false) > 0) {
         for (size_t k = 0; k < s.group_count; k++) {
-            study_judge(&s, &s.groups[k]);
             for (size_t n = 0; n < s.groups[k].count; n++) check_report(&s.groups[k].reports[n]);
             for (size_t n = 0; n < s.groups[k].fusion_count; n++) check_report(&s.groups[k].fusions[n]);
         }
-        if (!summary_make(&s, 0, &m, &st)) abort();
+        if (!guard_enter(&s.guard) || !summary_make(&s, 0, &m, &st)) abort();
         write_formats(&m);
+        compare_with_last(&s, text, size);
     }
     study_close(&s);
 }
@@ -151,7 +183,7 @@ static void explain_one(study *s, const study_group *g, const study_report *r) {
     status st = {0}, left_out = {0};
     char *text = NULL;
     size_t n = 0;
-    json_t *report = study_detail(r, &st), *run = study_run(r->path, &left_out);
+    json_t *report = study_detail(r, &st), *run = study_beside_report(r->path, "run", &left_out);
     FILE *out = open_memstream(&text, &n);
     const explain e = {.to = {.out = out, .columns = 100},
                        .arena = &s->arena,

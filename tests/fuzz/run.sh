@@ -54,6 +54,7 @@ for file in tests/analyze/seeds/*.json; do
     name=${file##*/}
     { printf '\001' && cat "$file"; } >"$out/analyze/seeds/$name"
     { printf '\001' && cat "$file" && printf '\000' && cat tests/analyze/seeds/plain.json; } >"$out/analyze/seeds/two_$name"
+    { printf '\001' && cat "$file" && printf '\000' && cat "$file"; } >"$out/analyze/seeds/twice_$name"
     { printf '\000' && cat "$file"; } >"$out/analyze/seeds/json_$name"
     { printf '\002%s\000%s\000' "$story" "$named" && cat "$file"; } >"$out/analyze/seeds/folder_$name"
 done

@@ -1,5 +1,5 @@
 """Chromium without a window, driven over its DevTools pipe (descriptors 3 and 4, messages that end with a zero byte), so that nothing but
-Python is needed. Used by the tests of report.html and by scripts/page_pictures.sh.
+Python is needed. Used by the tests of the pages and by scripts/pictures.sh.
 
     with Browser() as browser:
         page = browser.open("file:///…/report.html", width=1280, height=900)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""report.html in a real browser: made by analyze from folders of made-up reports, opened in Chromium without a window.
+"""report.html and comparison.html in a real browser: made by analyze from folders of made-up reports, opened in Chromium without a window.
 Usage: test_page.py ANALYZE FOLDER   FOLDER: for what is made"""
+import glob
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from browser import Browser  # noqa: E402
 
 ANALYZE, SCRATCH = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 HERE = os.path.dirname(os.path.abspath(__file__))
-passed = failed = 0
+passed = failed = skipped = 0
 
 
 def check(what, good, said=""):
@@ -41,6 +42,18 @@ def quiet(what, page):
     check(f"{what}: no request leaves the page", not page.requests(), page.requests())
 
 
+def comparison_of(name, before, after):
+    """Of two runs that made_runs.py makes."""
+    runs = []
+    for which, words in (("before", before), ("after", after)):
+        runs.append(os.path.join(SCRATCH, f"{name}_{which}"))
+        subprocess.run([sys.executable, "-B", os.path.join(HERE, "../cli/made_runs.py"), runs[-1], *words], check=True)
+    out = os.path.join(SCRATCH, f"{name}.html")
+    done = subprocess.run([ANALYZE, "compare", *runs, "--format", "html", "-o", out], capture_output=True, text=True, timeout=120)
+    check(f"{name}: analyze compares", done.returncode in (0, 1) and os.path.isfile(out), done.stderr)
+    return "file://" + out
+
+
 NAMES = ".ranked tbody tr:not([hidden]) th a"
 TEXTS = f"Array.from(document.querySelectorAll('{NAMES}'), a => a.textContent)"
 
@@ -58,8 +71,18 @@ def click(page, head):
 
 def test_table(browser, url):
     page = browser.open(url)
+    everything = len(make_folder.ordinary()[0])
     rows = len(column(page, "#"))
-    check("all operations are in the table", rows == len(make_folder.ordinary()[0]), rows)
+    check("all operations with a time of their own are in the table", rows == everything - 1, rows)
+    more = "document.querySelector('.tools button[type=button]')"
+    check("the others are folded away", page.run(f"{more}.textContent") == f"show all {everything}" and not page.run(f"{more}.hidden"))
+    page.run("""{ const s = document.querySelectorAll('.tools select')[1]; s.value = 'o-outside'; s.dispatchEvent(new Event('change')); }""")
+    check("and there for who asks for them", len(column(page, "#")) == 1, column(page, "#"))
+    page.run("document.querySelector('.tools button[type=reset]').click()")
+    time.sleep(0.1)
+    page.run(f"{more}.click()")
+    rows = len(column(page, "#"))
+    check("all operations are in the table", rows == everything, rows)
     for head in ("default µs", "share", "efficiency", "proven µs", "count"):
         click(page, head)
         values = [float(v) for v in column(page, head)]
@@ -122,6 +145,13 @@ def test_sections(browser, url):
         stops.append(page.run("(a => a.tagName.toLowerCase() + '.' + (a.getAttribute('class') || a.type || ''))(document.activeElement)"))
     for stop in ("a.skip", "input.search", "select.select-one", "button.button", "div.scroll long", "summary."):
         check(f"the tab key reaches {stop}", stop in stops, stops)
+    check("variants are named for people", page.run("document.querySelector('.raw summary').textContent") == "algorithm 6")
+    page.run("document.querySelector('.raw summary').click()")
+    check("and as they are on demand", page.run("(e => e.checkVisibility() && e.textContent)(document.querySelector('.raw code'))") == "algo=6")
+    whiskers = page.run("Array.from(document.querySelectorAll('svg.bar'), b => b.querySelectorAll('.spread').length)")
+    check("every bar has a whisker", len(whiskers) > 5 and set(whiskers) == {3}, whiskers)
+    fused = page.run("Array.from(document.querySelectorAll('#fusions1 ~ div svg.iv'), b => b.querySelectorAll('.spread').length)")
+    check("every fusion too", fused and set(fused) == {3}, fused)
     quiet("sections", page)
     page.close()
 
@@ -171,6 +201,11 @@ def test_print(browser, url):
         Array.from(document.querySelectorAll('.op td')).every(e => e.checkVisibility())"""))
     check("paper is white", page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)")
     page.call("Page.printToPDF")
+    page.close()
+    page = browser.open(url, width=690, height=900)  # as wide as A4 within its margins
+    over = page.run("""Array.from(document.querySelectorAll('.roofline .label'), l => [l.textContent, l.getBoundingClientRect()])
+        .filter(([, r]) => r.left < 0 || r.right > innerWidth).map(([t]) => t)""")
+    check("on paper no name of a dot is cut", page.run("document.querySelectorAll('.roofline .label').length") > 0 and not over, over)
     page.close()
 
 
@@ -241,6 +276,110 @@ def test_names(browser, url):
     page.close()
 
 
+def axe():
+    """The text of axe-core, or None. It comes with a package of Python, of which nothing else is used."""
+    found = glob.glob(os.path.join(HERE, "../../out/venv/lib/python3*/site-packages/axe_playwright_python/axe.min.js"))
+    if not found:
+        return None
+    with open(found[0], encoding="utf-8") as file:
+        return file.read()
+
+
+def test_axe(browser, pages):
+    """No rule of axe-core is broken, whatever the width and the colours, with all sections open and all closed."""
+    global skipped
+    rules = axe()
+    if not rules:
+        print("skipped: axe-core is not in out/venv (scripts/setup.sh puts it there)")
+        skipped += 1
+        return
+    for name, url in pages:
+        # Of several models as it opens alone: their sections are those of one.
+        for width, dark, opened_too in ((1280, True, False), (375, False, False)) if name == "models" else \
+                ((1280, False, True), (375, True, True), (1280, True, False)):
+            page = browser.open(url, width=width, dark=dark, phone=width < 700)
+            if opened_too:
+                page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+            page.run(rules + "; 0")
+            held, broken = page.run("""axe.run(document, {resultTypes: ['violations']}).then(r => [r.passes.length,
+                r.violations.map(v => `${v.id}: ${v.nodes.length}, ${v.nodes[0].html.slice(0, 120)}`)])""")
+            check(f"{name}, {width} wide, {'dark' if dark else 'light'}: {held} rules of axe-core hold", held > 30 and not broken, broken)
+            page.close()
+
+
+def tab_to(page, where, most=80):
+    """Presses the tab key until what has the focus fits a selector."""
+    for _ in range(most):
+        page.press("Tab")
+        if page.run(f"document.activeElement.matches({where!r})"):
+            return True
+    return False
+
+
+def test_keys(browser, url):
+    """A walk with the keyboard alone: over the contents to the table, sorting it, into a section and out again."""
+    page = browser.open(url)
+    page.press("Tab")
+    check("keys: the first stop leads over the contents", page.run("document.activeElement.getAttribute('href')") == "#main")
+    page.press("Enter", "\r")
+    check("keys: and it does", page.run("location.hash") == "#main")
+    check("keys: to the search", tab_to(page, ".tools input"))
+    for letter in "gemm":
+        page.press(letter, letter)
+    time.sleep(0.3)
+    check("keys: which finds what is typed", page.run(TEXTS) and all("gemm" in name for name in page.run(TEXTS)), page.run(TEXTS))
+    check("keys: to the head of a column", tab_to(page, ".ranked thead button"))
+    page.press("Enter", "\r")
+    check("keys: which sorts", page.run("document.activeElement.closest('th').getAttribute('aria-sort')") == "ascending")
+    check("keys: to the first operation", tab_to(page, NAMES))
+    page.press("Enter", "\r")
+    time.sleep(0.2)
+    check("keys: whose section opens", page.run("document.querySelector(location.hash).open"))
+    page.close()
+
+
+def test_comparison(browser, url):
+    page = browser.open(url)
+    rows = page.run("Array.from(document.querySelectorAll('#t-operations tbody tr'), r => Array.from(r.cells, c => c.textContent))")
+    check("comparison: all that both have", len(rows) == 38, len(rows))
+    check("comparison: what is worst comes first", rows[0][2] == "SLOWER" and rows[0][1].startswith("op_0005"), rows[0])
+    check("comparison: by word and figure", rows[0][4].startswith("+50.") and "± 0." in rows[0][4], rows[0])
+    drawn = page.run("""Array.from(document.querySelectorAll('#t-operations tbody tr'), r => { const all = r.querySelector('svg').getBoundingClientRect(),
+        of = r.querySelector('svg rect + line + rect'), block = of && of.getBoundingClientRect();
+        return of && [of.getAttribute('class'), (block.left - all.left) / all.width, (block.right - all.left) / all.width, r.querySelectorAll('svg text').length]; })""")
+    by_name = {row[1][:7]: of for row, of in zip(rows, drawn)}
+    check("comparison: one far out ends at the end, with an arrow", drawn[0][0] == "is-SLOWER" and drawn[0][2] > 0.98 and drawn[0][3] == 1, drawn[0])
+    check("comparison: 3 % slower is right of 0", by_name["op_0004"][0] == "is-SLOWER" and 0.5 < by_name["op_0004"][1] < by_name["op_0004"][2] < 1, by_name["op_0004"])
+    check("comparison: faster is left of it", by_name["op_0006"][0] == "is-FASTER" and by_name["op_0006"][2] < 0.5, by_name["op_0006"])
+    check("comparison: what has no figure has no interval", by_name["op_0007"] is None, by_name["op_0007"])
+    same = [of for of in drawn if of and of[0] == "is-SAME"]
+    check("comparison: the same lies around 0", len(same) > 30 and all(of[1] < 0.6 and of[2] > 0.4 for of in same), same)
+    text = page.run("document.querySelector('main').textContent")
+    for words in ("38 operations compared: 2 SLOWER", "the machineSAME", "no figure after: CRASHED", "gone: the run after has none",
+                  "1 new", "One run of the model"):
+        check(f"comparison: {words}", words in text)
+    page.run("{ const s = document.querySelector('.tools select'); s.value = 's-SLOWER'; s.dispatchEvent(new Event('change')); }")
+    check("comparison: filtered", len(page.run("Array.from(document.querySelectorAll('#t-operations tbody tr:not([hidden])'), r => 1)")) == 2)
+    page.run("document.querySelector('.tools button[type=reset]').click()")
+    check("comparison: keys: to the head of a column", tab_to(page, "#t-operations thead button"))
+    page.press("Enter", "\r")
+    check("comparison: keys: which sorts", page.run("document.querySelectorAll('[aria-sort]').length") == 1)
+    quiet("comparison", page)
+    page.close()
+    page = browser.open(url, script=False)
+    check("comparison: all of it without JavaScript", not page.run("""Array.from(document.querySelectorAll('main :is(th, td, p, li)'))
+        .filter(e => !e.checkVisibility()).length"""))
+    page.call("Page.printToPDF")
+    page.close()
+    for width in (320, 1280):
+        page = browser.open(url, width=width, height=800, phone=width < 700)
+        page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+        check(f"comparison: no scrolling sideways at {width}", page.run("document.documentElement.scrollWidth") <= width)
+        count, bad = page.run(CONTRAST)
+        check(f"comparison: contrast of {count} texts", count > 200 and not bad, bad)
+        page.close()
+
+
 def test_hostile(browser, url):
     for script in (True, False):
         page = browser.open(url, script=script)
@@ -262,6 +401,15 @@ def test_hostile(browser, url):
     page = browser.open(url, width=375, height=800, phone=True)
     page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
     check("hostile: no scrolling sideways", page.run("document.documentElement.scrollWidth") <= 375, page.run("document.documentElement.scrollWidth"))
+    page.close()
+
+
+def test_hostile_comparison(browser, url):
+    page = browser.open(url)
+    time.sleep(0.2)
+    check("hostile comparison: nothing of it ran", "owned" not in page.run("document.title"), page.run("document.title"))
+    check("hostile comparison: it is text", "<img src=x" in page.run("document.body.textContent") and page.run("document.querySelectorAll('img').length") == 0)
+    quiet("hostile comparison", page)
     page.close()
 
 
@@ -301,6 +449,32 @@ def test_many(browser):
     check("all when asked for", len(column(page, "#")) == 5000)
     quiet("many", page)
     page.close()
+
+
+def test_models(browser):
+    """Several models on one page: all beside each other, then each."""
+    names = ["bert_base@b8_s128", "llama2_7b@b1_s2048", "mlp_sparse"]
+    out = os.path.join(SCRATCH, "models.html")
+    subprocess.run([ANALYZE, *(os.path.join(HERE, "../golden/reports", name) for name in names), "--each", "--format", "html", "-o", out],
+                   capture_output=True, timeout=120, check=False)
+    page = browser.open("file://" + out)
+    rows = page.run("Array.from(document.querySelectorAll('.models tbody tr'), r => Array.from(r.cells, c => c.textContent))")
+    check("models: a row for each", [row[0].split("NVIDIA")[0] for row in rows] == names, rows)
+    check("models: its time, with an interval", rows and rows[1][2].startswith("50.84 ms±") and rows[2][2].startswith("0.059 ms±"), rows[1][2])
+    check("models: what was measured in part says so", rows and "PARTIAL" in rows[2][0] and "PARTIAL" not in rows[0][0], rows)
+    check("models: a bar for each, with a whisker", page.run("document.querySelectorAll('.models .bar .spread').length") == 9)
+    check("models: each has its own sections", page.run("document.querySelectorAll('h1').length") == 4 and
+          page.run("document.querySelectorAll('.ranked').length") == 3)
+    doubles = page.run("(ids => ids.filter((id, k) => ids.indexOf(id) !== k))(Array.from(document.querySelectorAll('[id]'), e => e.id))")
+    check("models: no id is there twice", not doubles, doubles)
+    dead = page.run("Array.from(document.links).filter(a => !document.getElementById(a.getAttribute('href').slice(1))).length")
+    check("models: no link leads nowhere", dead == 0, dead)
+    quiet("models", page)
+    page.close()
+    page = browser.open("file://" + out, width=375, height=800, phone=True)
+    check("models: no scrolling sideways", page.run("document.documentElement.scrollWidth") <= 375)
+    page.close()
+    return "file://" + out
 
 
 def test_convolutions(browser):
@@ -363,7 +537,16 @@ def main():
     with Browser() as browser:
         for test in (test_first, test_layers, test_table, test_sections, test_plain, test_print, test_look, test_names):
             test(browser, "file://" + ordinary)
+        test_keys(browser, "file://" + ordinary)
         test_hostile(browser, "file://" + hostile)
+        changed = comparison_of("changed", ["40", "1"], ["40", "2", "op_0004=1.03", "op_0005=1.5", "op_0006=0.9", "op_0007:status=CRASHED",
+                                                         "op_0008:gone", "op_0009:key=other"])
+        test_comparison(browser, changed)
+        nasty = "<img src=x onerror=document.title='owned'>\"' onload='document.title=1'"
+        test_hostile_comparison(browser, comparison_of("nasty", ["40", "1", f"op_0001:id={nasty}"], [
+            "40", "2", f"op_0001:id={nasty}", "op_0001=1.5", f"driver={nasty}", f"class=name={nasty};x={nasty}"]))
+        models = test_models(browser)
+        test_axe(browser, [("report", "file://" + ordinary), ("hostile report", "file://" + hostile), ("comparison", changed), ("models", models)])
         test_convolutions(browser)
         test_sparse(browser)
         test_partial(browser)
@@ -371,5 +554,5 @@ def main():
 
 
 main()
-print(f"{passed} passed, {failed} failed")
+print(f"{passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(failed > 0)

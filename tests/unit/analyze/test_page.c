@@ -44,6 +44,64 @@ static void axes(void) {
         UNIT_CHECK(isfinite(odd[k].low) && isfinite(odd[k].high) && odd[k].high > odd[k].low);
 }
 
+/* What page_variant, or page_advice of a report, writes. */
+static char *variant_text(const char *variant, bool on_demand, const study_report *r) {
+    char *text = NULL;
+    size_t n = 0;
+    page p = {.out = open_memstream(&text, &n)};
+    if (!p.out) abort();
+    guard_init(&p.guard);
+    arena_init(&p.arena, &p.guard, PAGE_MEMORY);
+    if (!guard_enter(&p.guard))
+        UNIT_CHECK(false);
+    else if (r)
+        page_advice(&p, r);
+    else
+        page_variant(&p, variant, 2 * PAGE_NAME, on_demand);
+    fclose(p.out);
+    arena_free(&p.arena);
+    return text;
+}
+
+static void variants(void) {
+    static const char *const told[][2] = {
+        {"threads=256,bytes=16", "<span title=\"threads=256,bytes=16\">256 threads, 16-byte loads</span>"},
+        {"algo=6,weight=as_is", "<span title=\"algo=6,weight=as_is\">algorithm 6</span>"},
+        {"algo=6,weight=transposed",
+         "<span title=\"algo=6,weight=transposed\">algorithm 6, weight transposed once</span>"},
+        {"my_knob=3", "<span title=\"my_knob=3\">my knob 3</span>"},
+        {"\"><b>=1", "<span title=\"&#34;&#62;&#60;b&#62;=1\">&#34;&#62;&#60;b&#62; 1</span>"},
+        {"weight=as_is", "weight=as_is"}, /* all that there is goes without saying */
+        {"no list", "no list"},
+        {"=,=", "=,<wbr>="},
+        {"", ""},
+    };
+    for (size_t k = 0; k < sizeof told / sizeof told[0]; k++) {
+        char *text = variant_text(told[k][0], false, NULL);
+        UNIT_TEXT(text, told[k][1]);
+        free(text);
+    }
+    char *text = variant_text("threads=64", true, NULL);
+    UNIT_TEXT(text, "<details class=\"raw\"><summary>64 threads</summary><code>threads=64</code></details>");
+    free(text);
+    study_report r = {.best_variant = "algo=1"};
+    snprintf(r.verdict.recommendation, sizeof r.verdict.recommendation, "Use lt algo=1: faster than lt algo=12.");
+    text = variant_text(NULL, false, &r);
+    UNIT_TEXT(text, "Use lt (algorithm 1): faster than lt algo=12.");
+    free(text);
+    snprintf(r.verdict.recommendation, sizeof r.verdict.recommendation, "Use lt: lt algo=12 may be faster.");
+    text = variant_text(NULL, false, &r);
+    UNIT_TEXT(text, "Use lt: lt algo=12 may be faster.");
+    free(text);
+}
+
+static void columns_of_times(void) {
+    UNIT_TEXT(page_time_in(amount_unit_of(43270), 917.5).s, "0.92 ms");
+    UNIT_TEXT(page_time_in(amount_unit_of(43270), 1).s, "&lt; 0.01 ms");
+    UNIT_TEXT(page_time_in(amount_unit_of(20), 1.5).s, "1.50 µs");
+    UNIT_TEXT(page_time_in(amount_unit_of(20), NAN).s, "–");
+}
+
 static char *page_text_of(study *s) {
     summary m;
     status st = {0};
@@ -103,7 +161,7 @@ static void what_is_known_is_shown(void) {
     UNIT_CHECK(!strstr(page_css, "</") && !strstr(page_js, "</"));
     all_is_closed(text);
     UNIT_CHECK(strstr(text, "80.00 µs <small>a run") != NULL);
-    const char *best = strstr(text, "own<br>"), *other = strstr(text, "lib<br>");
+    const char *best = strstr(text, "own<div"), *other = strstr(text, "lib<div");
     UNIT_CHECK(best && other && best < other); /* the fastest first */
     UNIT_CHECK(strstr(text, ">0.800<br><span class=\"soft\">± 0.3 %") && strstr(text, "<strong>chosen</strong>"));
     UNIT_CHECK(strstr(text, "120.0 µs <span class=\"soft\">± ") == NULL);
@@ -219,6 +277,8 @@ static void a_report_that_went_away(void) {
 
 int main(void) {
     UNIT_RUN(figures);
+    UNIT_RUN(variants);
+    UNIT_RUN(columns_of_times);
     UNIT_RUN(axes);
     UNIT_RUN(what_is_known_is_shown);
     UNIT_RUN(odd_numbers);

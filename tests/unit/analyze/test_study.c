@@ -213,7 +213,7 @@ static void folders_without_reports(void) {
     lab_begin();
     UNIT_CHECK(!lab_open(&s, &st));
     UNIT_INT(st.code, STATUS_INPUT);
-    UNIT_CHECK(strstr(st.text, "holds no report; measure first: scout_batch") != NULL);
+    UNIT_CHECK(strstr(st.text, "holds no report; measure first: ceiling-scout measure") != NULL);
     lab_write("reports/a.json", "{");
     UNIT_CHECK(!lab_open(&s, &st));
     UNIT_INT(st.code, STATUS_INPUT);
