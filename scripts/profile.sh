@@ -177,7 +177,7 @@ measure() {
         printf '%s\n' "$want" >"$begun"
         "$scout" "$folder/ops.json" -o "$folder" "${measuring[@]+"${measuring[@]}"}" ${resume[@]+"${resume[@]}"} \
             ${PROFILE_NO_WAIT:+--no-wait} {lock}>&- || code=$?
-        if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json"; then
+        if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json" && ! grep -q '^  "stopped": true,$' "$folder/run.json"; then
             rm -f -- "$begun"
             printf '%s\n%s\n%s\n' "$code" "$(count_reports)" "$want" >"$stamp"
             say "wrote $folder/reports"
