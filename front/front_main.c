@@ -1,6 +1,7 @@
 /* ceiling-scout: one command in front of the programs that lie beside it, as git has. A command is a program with its
  * first words, which gets the rest of the line as it was typed; or a table of options for a script, which finds them in
- * its environment, where make leaves them too. Nothing is done here, and what was started ends with its own code. */
+ * its environment, where make leaves them too; or the zoo. Nothing else is done here, and what was started ends with
+ * its own code. */
 #include "common/cli.h"
 #include "common/version.h"
 #include "front/start.h"

@@ -21,10 +21,10 @@ typedef struct zoo_item {
     zoo_model *model;
     int at; /* in the list: "models"[at] */
     settings with;
-    const char *folder;  /* where its results lie; set by zoo_run.c */
-    const char *label;   /* the last name of it, fit for a line */
-    bool wanted;         /* by --only */
-    bool done, measured; /* measured: something was, now */
+    const char *folder;        /* where its results lie; set by zoo_run.c */
+    const char *label;         /* the last name of it, fit for a line */
+    bool wanted;               /* by --only */
+    bool done, read, measured; /* now: it had its turn; was read again; something was measured */
     int code;
     const char *why;                   /* what went wrong; NULL: nothing did */
     int64_t operations, fresh, cached; /* with a result; of these measured now, and had from the cache now */
@@ -57,11 +57,12 @@ typedef struct zoo_step {
     void *context;
 } zoo_step;
 int zoo_step_run(zoo *z, const zoo_step *s);
-const char *zoo_step_why(zoo *z, const char *log);            /* its last line */
+const char *zoo_step_why(zoo *z, const char *log);            /* what a program said of its end, or the last line */
 const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh calls the folder */
 
 /* zoo_run.c: all of it. The code; st says why where a line is due. */
 status_code zoo_run(zoo *z, status *st);
+void zoo_run_end(void); /* at the end, however it came about */
 
 /* zoo_digest.c */
 void zoo_digest_write(zoo *z, const char *path, const char *summary);

@@ -1,4 +1,5 @@
 /* Owns the options of ceiling-scout zoo. */
+#include "common/files.h"
 #include "common/version.h"
 #include "front/zoo.h"
 
@@ -72,5 +73,8 @@ status_code zoo_command(int argc, char **argv, status *st) {
     if (cli_parse(&spec, argc, argv, &c, st) != CLI_RUN) return st->code;
     const bool good = arena_within(&c.a, work, &c, st);
     json_decref(c.z.root);
-    return good ? c.code : st->code;
+    zoo_run_end();
+    if (good) st->code = c.code;
+    files_finish_output(st, "whole; give it room");
+    return st->code;
 }

@@ -86,7 +86,8 @@ static void write_table(zoo *z, FILE *out, const row *rows, int n) {
         const row *r = &rows[k];
         const double all = r->measured_us > 0 ? r->measured_us : NAN;
         fprintf(out, "| `%s` | %s | %s | %s | %s | %" PRId64 " | `%s` | ", r->item->label, amount_time(all).s,
-                amount_within(json_get_number(r->totals, "model_ci")).s, amount_percent(r->proven_us / all).s,
+                r->measured_us > 0 ? amount_within(json_get_number(r->totals, "model_ci")).s : "",
+                amount_percent(r->proven_us / all).s,
                 amount_percent(json_get_number(r->totals, "potential_us") / all).s,
                 json_get_int(r->totals, "operations", 0),
                 zoo_digest_plain(z, json_get_text(json_object_get(r->group, "device"), "model")));

@@ -32,7 +32,7 @@ typedef struct night {
     const char *folder; /* DIR/zoo */
     terminal to;
     bool drawn; /* on a terminal one line is drawn over and over, elsewhere there is a line for each that ends */
-    int wanted, done, measured, wrong, incomplete;
+    int wanted, done, measured, same, wrong, incomplete; /* same: nothing was measured */
     int64_t operations, fresh, cached;
     double begun;
     const char *now; /* what runs; NULL: nothing does */
@@ -118,8 +118,11 @@ static void tell_end(night *n, const zoo_item *item) {
         tell(n, stderr, arena_printf(n->z->a, "%s: ended with %d: %s", item->label, item->code, item->why));
     if (n->drawn) return;
     compose(n, line);
-    add(line, "; %s: %s", item->label, item->code > STATUS_INCOMPLETE ? "wrong" : item->measured ? "" : "up to date");
+    add(line, "; %s: ", item->label);
     if (item->measured) add(line, "%" PRId64 " measured, %" PRId64 " from the cache", item->fresh, item->cached);
+    if (!item->measured && item->code <= STATUS_INCOMPLETE)
+        add(line, item->read ? "read again, the same operations" : "up to date");
+    if (item->code > STATUS_INCOMPLETE) add(line, item->measured ? ", then it went wrong" : "went wrong");
     tell(n, stdout, line);
 }
 
@@ -160,16 +163,27 @@ static void count(zoo_item *item, const char *path) {
 }
 
 /* A file that is replaced has another number, or at least another time. */
-static bool same_file(const struct stat *a, const struct stat *b) {
-    return a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+typedef struct file_state {
+    ino_t number;
+    struct timespec at;
+} file_state;
+
+static file_state state_of_file(const char *path) {
+    struct stat is = {0};
+    return stat(path, &is) == 0 ? (file_state){is.st_ino, is.st_mtim} : (file_state){0};
+}
+
+static bool is_new(file_state before, const char *path) {
+    const file_state now = state_of_file(path);
+    return now.number != 0 &&
+           (now.number != before.number || now.at.tv_sec != before.at.tv_sec || now.at.tv_nsec != before.at.tv_nsec);
 }
 
 static void run_item(night *n, zoo_item *item) {
     zoo *z = n->z;
-    struct stat before = {0}, after = {0};
-    const char *const story = arena_printf(z->a, "%s/run.json", item->folder), *const log = arena_printf(
-                                                                                   z->a, "%s/logs/%s.log", n->folder,
-                                                                                   files_base(item->folder));
+    const char *const story = arena_printf(z->a, "%s/run.json", item->folder);
+    const char *const operations = arena_printf(z->a, "%s/ops.json", item->folder);
+    const char *const log = arena_printf(z->a, "%s/logs/%s.log", n->folder, files_base(item->folder));
     n->now = item->label;
     draw(n);
     fetch(n, item->model);
@@ -177,9 +191,10 @@ static void run_item(night *n, zoo_item *item) {
     item->why = item->model->fetch_why;
     if (item->code == 0 && !stop) {
         const zoo_step step = {.profile = &item->with, .log = log, .stop = &stop, .tick = draw, .context = n};
-        (void)stat(story, &before);
+        const file_state measured = state_of_file(story), read = state_of_file(operations);
         item->code = zoo_step_run(z, &step);
-        item->measured = stat(story, &after) == 0 && !same_file(&before, &after);
+        item->measured = is_new(measured, story);
+        item->read = is_new(read, operations);
         if (item->code > STATUS_INCOMPLETE) item->why = zoo_step_why(z, log);
     }
     n->now = NULL;
@@ -189,6 +204,7 @@ static void run_item(night *n, zoo_item *item) {
     item->done = true;
     n->done++;
     n->measured += item->measured;
+    n->same += !item->measured && item->code <= STATUS_INCOMPLETE;
     n->wrong += item->code > STATUS_INCOMPLETE;
     n->incomplete += item->code == STATUS_INCOMPLETE;
     n->operations += item->operations;
@@ -205,13 +221,13 @@ static bool is_gone(const char *text) {
 }
 
 /* What a killed zoo was measuring ends by itself, soon; until then the lock is held. */
-static void take_folder(const night *n, const char *mark, int *lock) {
+static void take_folder(const night *n, const char *path, int *lock) {
     zoo *z = n->z;
     status st = {0}, none = {0};
     size_t size;
     const double until = clock_seconds() + PATIENCE;
-    while (!files_lock(n->folder, lock, &st)) {
-        char *const running = files_read(mark, 200, &size, &none);
+    while (!files_lock(n->folder, lock, &st) && !stop) {
+        char *const running = files_read(path, 200, &size, &none);
         const bool gone = running && is_gone(running);
         const char *const text = running ? zoo_digest_plain(z, running) : "which does not say its number";
         free(running);
@@ -223,46 +239,58 @@ static void take_folder(const night *n, const char *mark, int *lock) {
     }
 }
 
-static void prepare(const night *n, const char *mark, int *lock) {
+static char mark[PATH_MAX]; /* that a zoo runs: its number and when it began; "": this one has none */
+
+static void prepare(const night *n, int *lock) {
     zoo *z = n->z;
+    char path[PATH_MAX];
     status st = {0};
     const char *const folders[] = {"logs", "models"};
     for (int k = 0; k < 2; k++)
         if (!files_make_folders(arena_printf(z->a, "%s/%s", n->folder, folders[k]), &st))
             guard_fail(z->a->guard, st.code, "%s", st.text);
-    take_folder(n, mark, lock);
+    if (snprintf(path, sizeof path, "%s/running", n->folder) >= PATH_MAX)
+        guard_fail(z->a->guard, STATUS_USAGE, "--out %s: is too long", z->output);
+    take_folder(n, path, lock);
     const char *const text = arena_printf(z->a, "process %d since %s", (int)getpid(), named_date(z));
-    if (!files_write(mark, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    if (!files_write(path, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    snprintf(mark, sizeof mark, "%s", path);
+}
+
+void zoo_run_end(void) {
+    if (mark[0]) files_remove(mark);
 }
 
 /* ---- what all of it comes to ---- */
 
-static void write_page(night *n) {
+/* false: nothing has a result yet */
+static bool write_page(night *n) {
     zoo *z = n->z;
     char program[PATH_MAX];
     status st = {0};
     int count_of = 0;
     const char **words = arena_array(z->a, const char *, z->item_count + 8);
-    const char *const page = arena_printf(z->a, "%s/all.html", n->folder), *const log = arena_printf(
-                                                                               z->a, "%s/logs/all.log", n->folder);
+    const char *const page = arena_printf(z->a, "%s/all.html", n->folder);
+    const char *const log = arena_printf(z->a, "%s/logs/all.log", n->folder);
     if (!start_find_program("analyze", program, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
     const char *const first[] = {program, "--each", "--format", "html", "-o", page};
     for (int k = 0; k < 6; k++) words[count_of++] = first[k];
     for (int k = 0; k < z->item_count; k++)
         if (access(arena_printf(z->a, "%s/summary.json", z->items[k].folder), F_OK) == 0)
             words[count_of++] = z->items[k].folder;
-    if (count_of == 6) return; /* nothing has a result */
+    if (count_of == 6) return false;
     const zoo_step step = {.words = words, .log = log, .stop = &stop, .tick = draw, .context = n};
     const int code = zoo_step_run(z, &step);
     if (code > STATUS_INCOMPLETE && !stop)
         guard_fail(z->a->guard, STATUS_ENVIRONMENT, "%s: was not written: %s", page, zoo_step_why(z, log));
+    return true;
 }
 
 static const char *sum_up(const night *n) {
     char line[LINE], gone[16];
     line[0] = 0;
     add(line, "%d of %d done, %d measured, %d up to date; %" PRId64 " operations", n->done, n->wanted, n->measured,
-        n->done - n->measured - n->wrong > 0 ? n->done - n->measured - n->wrong : 0, n->operations);
+        n->same, n->operations);
     if (n->measured > 0) add(line, ", %" PRId64 " measured, %" PRId64 " from the cache", n->fresh, n->cached);
     add(line, "; %s", duration(clock_seconds() - n->begun, gone));
     add_wrong(n, line);
@@ -274,10 +302,10 @@ static status_code end(night *n, status *st) {
     zoo *z = n->z;
     const char *const digest = arena_printf(z->a, "%s/digest.md", n->folder), *const sum = sum_up(n);
     int worst = 0;
-    if (!stop) write_page(n);
     if (stop) return status_set(st, STATUS_INCOMPLETE, "interrupted: %s; the same command goes on where it was", sum);
     zoo_digest_write(z, digest, arena_printf(z->a, "%s: %s", named_date(z), sum));
-    tell(n, stdout, arena_printf(z->a, "zoo: %s; see %s and all.html", sum, digest));
+    const bool page = write_page(n);
+    tell(n, stdout, arena_printf(z->a, "zoo: %s; see %s%s", sum, digest, page ? " and all.html" : ""));
     for (int k = 0; k < z->item_count; k++)
         if (z->items[k].done && z->items[k].code > worst) worst = z->items[k].code;
     if (worst > STATUS_INCOMPLETE)
@@ -363,14 +391,12 @@ status_code zoo_run(zoo *z, status *st) {
         return STATUS_OK;
     }
     n.folder = arena_printf(z->a, "%s/zoo", z->output);
-    const char *const mark = arena_printf(z->a, "%s/running", n.folder);
-    prepare(&n, mark, &lock);
     files_on_signals(on_stop);
+    prepare(&n, &lock);
     for (int k = 0; k < z->item_count && !stop; k++)
         if (z->items[k].wanted) run_item(&n, &z->items[k]);
     const status_code code = end(&n, st);
     if (z->digest && !stop) print_digest(z, n.folder);
-    files_remove(mark);
     if (lock >= 0) close(lock);
     return code;
 }

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CANNOT_START = 4 };
+enum { CANNOT_START = 4, LOOKED_AT = 64 << 10 };
 
 /* ---- in the process between ---- */
 
@@ -85,19 +85,28 @@ int zoo_step_run(zoo *z, const zoo_step *s) {
 
 /* ---- what it said ---- */
 
+/* A program says why it ended badly in a line that begins with its name; others may follow, of what went on without. */
+static bool tells_why(const char *line) {
+    static const char *const programs[] = {"extract_ops: ", "scout_batch: ", "analyze: ", "ceiling-scout: "};
+    for (size_t k = 0; k < sizeof programs / sizeof programs[0]; k++) {
+        const size_t n = strlen(programs[k]);
+        if (strncmp(line, programs[k], n) == 0) return strncmp(line + n, "warning: ", 9) != 0;
+    }
+    return false;
+}
+
 const char *zoo_step_why(zoo *z, const char *log) {
-    char text[2048], *from = text;
+    char *const text = arena_alloc(z->a, LOOKED_AT + 1), *chosen = NULL, *last = NULL, *rest = NULL;
     const int fd = open(log, O_RDONLY | O_CLOEXEC);
     const off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-    const off_t at = size > (off_t)sizeof text - 1 ? size - (off_t)sizeof text + 1 : 0;
-    ssize_t n = fd < 0 ? 0 : pread(fd, text, sizeof text - 1, at);
+    const ssize_t n = fd < 0 ? 0 : pread(fd, text, LOOKED_AT, size > LOOKED_AT ? size - LOOKED_AT : 0);
     if (fd >= 0) close(fd);
-    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' ')) n--;
-    if (n <= 0) return "it said nothing";
-    text[n] = 0;
-    char *const last = strrchr(text, '\n');
-    if (last) from = last + 1;
-    return zoo_digest_plain(z, from);
+    text[n > 0 ? n : 0] = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        last = line;
+        if (tells_why(line)) chosen = line;
+    }
+    return chosen || last ? zoo_digest_plain(z, chosen ? chosen : last) : "it said nothing";
 }
 
 const char *zoo_step_folder(zoo *z, const settings *profile) {

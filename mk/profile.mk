@@ -36,11 +36,11 @@ endif
 ZOO ?= models/zoo.json
 ONLY ?=
 .PHONY: zoo zoo-list nightly
-zoo zoo-list nightly: export ZOO_FILE := $(ZOO)
+zoo zoo-list nightly: export ZOO_ZOO := $(ZOO)
 zoo zoo-list nightly: export ZOO_ONLY := $(ONLY)
 zoo zoo-list nightly: export ZOO_BUDGET := $(BUDGET)
 zoo zoo-list nightly: export ZOO_OUT := $(OUT)
 zoo-list: ZOO_HOW := --list
 nightly: ZOO_HOW := --digest
 zoo zoo-list nightly: $(PROGRAMS)
-	$(Q)$(FRONT) zoo $(ZOO_HOW) $${ZOO_ONLY:+"--only=$$ZOO_ONLY"} $${ZOO_BUDGET:+"--budget=$$ZOO_BUDGET"} "--out=$$ZOO_OUT" -- "$$ZOO_FILE"
+	$(Q)$(FRONT) zoo $(ZOO_HOW) $${ZOO_ONLY:+"--only=$$ZOO_ONLY"} $${ZOO_BUDGET:+"--budget=$$ZOO_BUDGET"} "--out=$$ZOO_OUT" -- "$$ZOO_ZOO"
