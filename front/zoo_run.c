@@ -89,10 +89,19 @@ static void compose(const night *n, char line[LINE]) {
     add_wrong(n, line);
 }
 
+static bool line_open; /* on a terminal, and nothing else may stand behind it */
+
+static void clear_line(void) {
+    if (line_open) printf("\r\033[K");
+    line_open = false;
+    fflush(stdout);
+}
+
 static void draw(void *context) {
     const night *n = context;
     char line[LINE];
     if (!n->drawn) return;
+    line_open = true;
     compose(n, line);
     if (n->now) add(line, ", now %s", n->now);
     const int end = (int)(terminal_break(line, n->to.columns - 1) - line);
@@ -102,14 +111,13 @@ static void draw(void *context) {
 
 /* On a terminal above the line, which is drawn anew after it. */
 static void tell(night *n, FILE *to, const char *text) {
-    if (n->drawn) printf("\r\033[K");
-    fflush(stdout);
+    clear_line();
     if (to == stdout)
         printf("%s\n", text);
     else
         status_print(to, "ceiling-scout", NULL, text);
     fflush(to);
-    draw(n);
+    if (n->done < n->wanted) draw(n);
 }
 
 static void tell_end(night *n, const zoo_item *item) {
@@ -200,7 +208,7 @@ static void run_item(night *n, zoo_item *item) {
     n->now = NULL;
     if (stop) return;
     if (item->code > CODES) item->code = STATUS_ENVIRONMENT; /* ended by a signal */
-    count(item, story);
+    if (item->measured || item->code <= STATUS_INCOMPLETE) count(item, story);
     item->done = true;
     n->done++;
     n->measured += item->measured;
@@ -252,12 +260,18 @@ static void prepare(const night *n, int *lock) {
     if (snprintf(path, sizeof path, "%s/running", n->folder) >= PATH_MAX)
         guard_fail(z->a->guard, STATUS_USAGE, "--out %s: is too long", z->output);
     take_folder(n, path, lock);
+    const char *const written[] = {path, arena_printf(z->a, "%s/digest.md", n->folder)};
+    for (int k = 0; k < 2; k++)
+        if (files_is_link(written[k]))
+            guard_fail(z->a->guard, STATUS_ENVIRONMENT,
+                       "%s: is a link, and nothing is written through links; move it away", written[k]);
     const char *const text = arena_printf(z->a, "process %d since %s", (int)getpid(), named_date(z));
     if (!files_write(path, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
     snprintf(mark, sizeof mark, "%s", path);
 }
 
 void zoo_run_end(void) {
+    clear_line();
     if (mark[0]) files_remove(mark);
 }
 
@@ -286,25 +300,26 @@ static bool write_page(night *n) {
     return true;
 }
 
-static const char *sum_up(const night *n) {
+static const char *sum_up(const night *n, bool named) {
     char line[LINE], gone[16];
     line[0] = 0;
     add(line, "%d of %d done, %d measured, %d up to date; %" PRId64 " operations", n->done, n->wanted, n->measured,
         n->same, n->operations);
     if (n->measured > 0) add(line, ", %" PRId64 " measured, %" PRId64 " from the cache", n->fresh, n->cached);
     add(line, "; %s", duration(clock_seconds() - n->begun, gone));
-    add_wrong(n, line);
+    if (named) add_wrong(n, line);
+    if (!named && n->wrong > 0) add(line, ", %d wrong", n->wrong);
     if (n->incomplete > 0) add(line, ", %d not complete", n->incomplete);
     return arena_strndup(n->z->a, line, strlen(line));
 }
 
 static status_code end(night *n, status *st) {
     zoo *z = n->z;
-    const char *const digest = arena_printf(z->a, "%s/digest.md", n->folder), *const sum = sum_up(n);
+    const char *const digest = arena_printf(z->a, "%s/digest.md", n->folder), *const sum = sum_up(n, true);
     int worst = 0;
+    if (!stop) zoo_digest_write(z, digest, arena_printf(z->a, "%s: %s", named_date(z), sum_up(n, false)));
+    const bool page = !stop && write_page(n);
     if (stop) return status_set(st, STATUS_INCOMPLETE, "interrupted: %s; the same command goes on where it was", sum);
-    zoo_digest_write(z, digest, arena_printf(z->a, "%s: %s", named_date(z), sum));
-    const bool page = write_page(n);
     tell(n, stdout, arena_printf(z->a, "zoo: %s; see %s%s", sum, digest, page ? " and all.html" : ""));
     for (int k = 0; k < z->item_count; k++)
         if (z->items[k].done && z->items[k].code > worst) worst = z->items[k].code;
@@ -351,9 +366,8 @@ static int choose(zoo *z) {
 
 static const char *state_of(zoo *z, const zoo_item *item) {
     json_t *story = read_quietly(arena_printf(z->a, "%s/run.json", item->folder));
-    const char *const state = zoo_digest_plain(z, json_get_text(story, "state")), *const started = zoo_digest_plain(
-                                                                                      z,
-                                                                                      json_get_text(story, "started"));
+    const char *const state = zoo_digest_plain(z, json_get_text(story, "state"));
+    const char *const started = zoo_digest_plain(z, json_get_text(story, "started"));
     const bool there = story != NULL;
     json_decref(story);
     if (!there && access(item->model->file, R_OK) != 0)

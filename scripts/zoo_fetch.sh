@@ -4,6 +4,7 @@
 # MARK keeps when that was.
 # Usage: scripts/zoo_fetch.sh URL|'' FILE SHA256 MARK
 set -euo pipefail
+umask go-w # what others could change would be taken for checked
 url=${1?usage: scripts/zoo_fetch.sh URL FILE SHA256 MARK} file=$2 sha256=$3 mark=$4
 part=$file.part
 fail() { # CODE WHY

@@ -85,6 +85,7 @@ from pseudo_terminal import on_terminal
 print(on_terminal([sys.argv[2], "zoo", sys.argv[3]], 60)[1])
 CODE
     check "on a terminal: one line, drawn over" contains terminal.txt $'\r\e[Kzoo: 1 of 4 done'
+    check "on a terminal: the last line is what came of it" grep -q '^zoo: 4 of 4 done, 1 measured, 3 up to date' <(sed 's/\r/\n/g; s/\x1b\[K//g' terminal.txt | sed '/^$/d' | tail -n 2)
     check "on a terminal: no line is wider" test "$(sed 's/\r/\n/g; s/\x1b\[K//g' terminal.txt | grep '^zoo: [1-3] of' | awk '{ if (length($0) > 60) n++ } END { print n + 0 }')" = 0
 else
     skip "$PYTHON is not there: no schema, no terminal"
@@ -120,7 +121,7 @@ rm hold
 
 # ---- one that goes wrong: the rest goes on ----
 echo "no model" >m/broken.onnx
-list m/wrong.json '{"model": "broken.onnx"}, {"model": "gone.onnx"}, {"model": "third.onnx", "dims": [{"batch": 4}]},
+list m/wrong.json '{"model": "broken.onnx", "dims": [{"<b>`|x": 1}]}, {"model": "gone.onnx"}, {"model": "third.onnx", "dims": [{"batch": 4}]},
     {"name": "nowhere", "model": "third.onnx", "device": "none"}'
 sum=$(sha256sum <m/third.onnx)
 sum=${sum%% *}
@@ -130,7 +131,9 @@ zoo m/wrong.json -o w
 check "some go wrong: the worst code" exits 3
 check "some go wrong: the others are done" present "w/third@b4_$tag/summary.json"
 check "some go wrong: the last line" prints_line "^zoo: 4 of 4 done, 1 measured, .* 3 wrong \("
-check "no model: told" says "broken@$tag: ended with 3: extract_ops: "
+check "no model: told" says "broken@$tag,<b>''x=1: ended with 3: extract_ops: "
+# shellcheck disable=SC2016 # the backquotes are Markdown's
+check "no model: its names are code in the digest" test "$(sed 's/`[^`]*`//g' w/zoo/digest.md | grep -c '<b>')" = 0
 check "a file that is not there: told" says "gone@$tag: ended with 3: extract_ops: m/gone.onnx: cannot be opened"
 check "another device: told" says "nowhere@none_burst: ended with 2: scout_batch: --device none"
 check "some go wrong: a line for each, and one" test "$(wc -l <stderr.txt)" = 4
@@ -184,6 +187,11 @@ if [[ -w /dev/full ]]; then
     run bash -c 'exec "$@" >/dev/full' - house/bin/ceiling-scout zoo m/zoo.json --list
     check "a full disk under stdout: exit 4" exits 4
 fi
+mkdir -p linked/zoo && ln -s ../../m/zoo.json linked/zoo/digest.md
+cp m/zoo.json kept.json
+zoo m/zoo.json -o linked
+check "a link in the digest's place: exit 4" exits 4
+check "a link in the digest's place: what it leads to stays" same m/zoo.json kept.json
 touch file
 zoo m/zoo.json -o file
 check "a file in the folder's place: exit 4" exits 4
