@@ -394,10 +394,23 @@ static void print_list(zoo *z) {
     }
 }
 
+/* All that a night starts, before it begins. */
+static void find_all(zoo *z) {
+    static const char *const scripts[] = {"profile.sh", "zoo_fetch.sh"};
+    static const char *const programs[] = {"extract_ops", "scout_batch", "analyze"};
+    char path[PATH_MAX];
+    status st = {0};
+    for (int k = 0; k < 2; k++)
+        if (!start_find_script(scripts[k], path, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    for (int k = 0; k < 3; k++)
+        if (!start_find_program(programs[k], path, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+}
+
 status_code zoo_run(zoo *z, status *st) {
     night n = {
         .z = z, .to = terminal_of(stdout, TERMINAL_MOST), .drawn = isatty(STDOUT_FILENO), .begun = clock_seconds()};
     int lock = -1;
+    find_all(z);
     zoo_read(z);
     n.wanted = choose(z);
     if (z->list) {

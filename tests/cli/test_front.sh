@@ -84,8 +84,8 @@ check "alone: what to do" says "extract_ops is not beside this program; build it
 run alone/ceiling-scout profile "$MODEL"
 check "alone: profile: exit 4" exits 4
 check "alone: profile: what to do" says "build it with make"
-mkdir -p half/bin half/lib/ceiling-scout && cp "$FRONT" half/bin/ && cp "$ROOT"/scripts/{profile,validate}.sh half/lib/ceiling-scout/
-for arguments in "profile $MODEL" "validate --after a --shape 8,8,8"; do
+mkdir -p half/bin half/lib/ceiling-scout && cp "$FRONT" half/bin/ && cp "$ROOT"/scripts/{profile,validate,zoo_fetch}.sh half/lib/ceiling-scout/
+for arguments in "profile $MODEL" "validate --after a --shape 8,8,8" zoo; do
     read -r -a words <<<"$arguments"
     run half/bin/ceiling-scout "${words[@]}"
     check "programs missing: ${words[0]}: exit 4" exits 4
