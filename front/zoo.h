@@ -31,7 +31,7 @@ typedef struct zoo_item {
 } zoo_item;
 
 typedef struct zoo {
-    const char *path, *output; /* of the list; the folder of all folders */
+    const char *path, *output; /* of the list, NULL: the usual one; the folder of all folders */
     const char *only;          /* NULL: all */
     double budget;             /* instead of those of the list; 0: theirs */
     bool list, digest;

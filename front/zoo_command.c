@@ -67,7 +67,7 @@ static void work(void *context) {
 }
 
 status_code zoo_command(int argc, char **argv, status *st) {
-    command_line c = {.z = {.path = "models/zoo.json", .output = "out"}, .st = st};
+    command_line c = {.z = {.output = "out"}, .st = st};
     c.files.items = &c.z.path;
     c.z.a = &c.a;
     if (cli_parse(&spec, argc, argv, &c, st) != CLI_RUN) return st->code;

@@ -406,11 +406,18 @@ static void find_all(zoo *z) {
         if (!start_find_program(programs[k], path, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
 }
 
+static const char *usual_list(zoo *z) {
+    const char *const path = "models/zoo.json";
+    if (access(path, F_OK) == 0) return path;
+    guard_fail(z->a->guard, STATUS_USAGE, "which models? there is no %s here; say ceiling-scout zoo ZOO.json", path);
+}
+
 status_code zoo_run(zoo *z, status *st) {
     night n = {
         .z = z, .to = terminal_of(stdout, TERMINAL_MOST), .drawn = isatty(STDOUT_FILENO), .begun = clock_seconds()};
     int lock = -1;
     find_all(z);
+    if (!z->path) z->path = usual_list(z);
     zoo_read(z);
     n.wanted = choose(z);
     if (z->list) {

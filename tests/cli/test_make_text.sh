@@ -35,6 +35,7 @@ arrived() {
 }
 profile=(MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET)
 validate=(BEFORE AFTER SHAPE OP PRECISION DEVICE REGIME BUDGET)
+# shellcheck disable=SC2034 # by its name, as the others
 zoo=(ZOO ONLY BUDGET OUT)
 
 # All at once: each arrives, so none has kept another from it.

@@ -171,7 +171,8 @@ if command -v openssl >/dev/null && command -v python3 >/dev/null && command -v 
     zoo m/loaded.json -o l --only third
     check "a file that differs: loaded again, and what came is refused" says "$url/third.onnx?download=true: its sha256 is "
     check "a file that differs: gone" test -z "$(ls l/zoo/models)"
-    kill "$server" && wait "$server" 2>/dev/null || true
+    kill "$server"
+    wait "$server" 2>/dev/null || true
     zoo m/loaded.json -o l --only third
     check "no server: exit 4" exits 4
     check "no server: told" says "could not be loaded: curl: (7)"
@@ -197,6 +198,9 @@ zoo m/zoo.json -o file
 check "a file in the folder's place: exit 4" exits 4
 
 # ---- a bad list ----
+zoo -o made
+check "no list at all: exit 2" exits 2
+check "no list at all: what to type" says "say ceiling-scout zoo ZOO.json"
 bad() { # CAUSE TEXT
     printf '%s\n' "$2" >m/bad.json
     zoo m/bad.json -o made
