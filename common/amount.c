@@ -40,6 +40,16 @@ amount amount_time(double us) {
     return a;
 }
 
+amount amount_bytes(double bytes) {
+    static const char *const names[] = {"B", "KB", "MB", "GB", "TB", "PB", "EB"};
+    amount a = {"-"};
+    size_t k = 0;
+    if (!isfinite(bytes)) return a;
+    for (; bytes >= 999.5 && k + 1 < sizeof names / sizeof names[0]; k++) bytes /= 1000;
+    snprintf(a.s, sizeof a.s, "%.*f %s", k == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2, bytes, names[k]);
+    return a;
+}
+
 amount amount_percent(double share) {
     amount a = {"-"};
     if (!isfinite(share)) return a;

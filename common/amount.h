@@ -18,5 +18,6 @@ typedef struct amount_unit {
 } amount_unit;
 amount_unit amount_unit_of(double largest_us);
 amount amount_in(amount_unit unit, double us);
+amount amount_bytes(double bytes);     /* "13.5 GB" */
 amount amount_percent(double share);   /* "3.4 %" */
 amount amount_within(double relative); /* "± 0.6 %"; "± ?" where it is not known */

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -344,19 +343,6 @@ void files_remove(const char *path) {
 bool files_is_link(const char *path) {
     struct stat about;
     return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
-}
-
-bool files_lock(const char *folder, int *fd, status *st) {
-    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*fd < 0) return status_fail(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
-    const bool taken = errno == EWOULDBLOCK;
-    if (taken)
-        status_set(st, STATUS_ENVIRONMENT,
-                   "%s: another run is writing there; wait until it ends, or name another folder", folder);
-    close(*fd);
-    *fd = -1;
-    return !taken;
 }
 
 /* ---- reading ---- */

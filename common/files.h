@@ -76,10 +76,6 @@ void files_finish_output(status *st, const char *advice);
  * elsewhere: the folder may come from others. */
 bool files_is_link(const char *path);
 
-/* Takes the folder for this process alone: no other process gets it while `*fd` is open, and a process that ends gives
- * it back. false: another one has it. On a file system without locks `*fd` is -1, and every process gets it. */
-bool files_lock(const char *folder, int *fd, status *st);
-
 /* The bytes of a regular file and a NUL after them; owned by the caller (free). NULL: st says why. */
 char *files_read(const char *path, size_t limit, size_t *size, status *st);
 

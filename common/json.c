@@ -55,7 +55,58 @@ static weighed weigh(const char *text, size_t n, int limit) {
     return w;
 }
 
-json_t *json_read(const char *path, const json_limits *limits, status *st) {
+static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+/* Where the object lies that is this member of the root; false: there is none. Brackets in texts are no brackets. */
+static bool find_member(const char *text, size_t n, const char *member, size_t *from, size_t *to) {
+    const size_t length = strlen(member);
+    bool found = false;
+    int depth = 0;
+    for (size_t k = 0; k < n; k++) {
+        if (text[k] == '"') {
+            const size_t begin = k + 1;
+            for (k++; k < n && text[k] != '"'; k++) {
+                if (text[k] == '\\') k++;
+            }
+            if (depth != 1 || found || k >= n || k - begin != length || memcmp(text + begin, member, length) != 0)
+                continue;
+            size_t at = k + 1;
+            while (at < n && is_space(text[at])) at++;
+            if (at == n || text[at] != ':') continue;
+            for (at++; at < n && is_space(text[at]);) at++;
+            found = at < n && text[at] == '{';
+            *from = at;
+        } else if (text[k] == '[' || text[k] == '{') {
+            depth++;
+        } else if ((text[k] == ']' || text[k] == '}') && --depth == 1 && found) {
+            *to = k + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A copy of the member, in the place of which the text says null; lines stay where they are. Where there is no room for
+ * that, or no memory, the member goes into the tree. */
+static char *cut_member(char *text, size_t n, const char *member, size_t *length) {
+    static const char null[] = "null";
+    enum { ROOM = sizeof null - 1 };
+    size_t from = 0, to = 0, room = 0, at;
+    if (!find_member(text, n, member, &from, &to)) return NULL;
+    for (at = from; at < to && room < ROOM; at++) room = text[at] == '\n' ? 0 : room + 1;
+    char *copy = room == ROOM ? malloc(to - from + 1) : NULL;
+    if (!copy) return NULL;
+    *length = to - from;
+    memcpy(copy, text + from, *length);
+    copy[*length] = '\0';
+    for (size_t k = from; k < to; k++)
+        if (text[k] != '\n') text[k] = ' ';
+    memcpy(text + at - ROOM, null, ROOM);
+    return copy;
+}
+
+json_t *json_read_apart(const char *path, const json_limits *limits, const char *member, char **apart, size_t *length,
+                        status *st) {
     size_t bytes = limits && limits->bytes ? limits->bytes : (size_t)DEFAULT_BYTES;
     int depth = limits && limits->depth ? limits->depth : DEFAULT_DEPTH;
     size_t n = 0;
@@ -63,12 +114,14 @@ json_t *json_read(const char *path, const json_limits *limits, status *st) {
     if (!text) return NULL;
     json_t *root = NULL;
     json_error_t error;
+    *length = 0;
+    *apart = member ? cut_member(text, n, member, length) : NULL;
     const weighed w = weigh(text, n, depth);
     if (w.line > 0) {
         status_set(st, STATUS_INPUT, "%s: line %zu, column %zu: nested deeper than %d", path, w.line, w.column, depth);
-    } else if (w.memory > MOST_MEMORY - n) {
+    } else if (w.memory + n + *length > MOST_MEMORY) {
         status_set(st, STATUS_INPUT, "%s: its values would take %zu MB of memory; %d MB is the most", path,
-                   (w.memory + n) >> 20, MOST_MEMORY >> 20);
+                   (w.memory + n + *length) >> 20, MOST_MEMORY >> 20);
     } else {
         root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
         if (!root) {
@@ -77,7 +130,15 @@ json_t *json_read(const char *path, const json_limits *limits, status *st) {
         }
     }
     free(text);
+    if (!root) free(*apart);
+    if (!root) *apart = NULL;
     return root;
+}
+
+json_t *json_read(const char *path, const json_limits *limits, status *st) {
+    char *apart;
+    size_t length;
+    return json_read_apart(path, limits, NULL, &apart, &length, st);
 }
 
 bool json_check_schema(const json_t *root, const char *kind, int major, const char *path, status *st) {

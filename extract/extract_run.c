@@ -7,6 +7,7 @@
 #include "extract/infer/infer.h"
 #include "extract/match/match_patterns.h"
 #include "extract/ops/collect.h"
+#include "extract/ops/dataflow.h"
 #include "extract/ops/work.h"
 #include "extract/write/emit.h"
 
@@ -17,7 +18,7 @@
 /* Memory follows the size of the file within these bounds, so that a small hostile file cannot ask for much. */
 static const size_t RUN_MIN_MEMORY = (size_t)160 << 20;
 static const size_t RUN_MAX_MEMORY = (size_t)4 << 30;
-enum { RUN_MEMORY_PER_BYTE = 20 };
+enum { RUN_MEMORY_PER_BYTE = 24 };
 
 /* A run that takes longer than this says on a terminal what it is at. */
 static const double RUN_SILENT_SECONDS = 0.3;
@@ -67,6 +68,8 @@ static const catalog *catalogue(run *r, model *m) {
     catalog *c = collect(&list);
     show_stage(r, "finding fusions");
     fuse_all(c);
+    show_stage(r, "following tensors");
+    c->dataflow = dataflow_build(c);
     return c;
 }
 

@@ -105,6 +105,7 @@ static bool give_settings(const char *prefix, const settings *s, const char *sco
                {"OP", s->op},
                {"PRECISION", s->precision},
                {"QUICK", s->quick ? "1" : NULL},
+               {"NO_WAIT", s->no_wait ? "1" : NULL},
                {"TARGET_CI", s->target_ci},
                {"MIN_TIME", s->min_time}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)

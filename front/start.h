@@ -9,7 +9,7 @@
 typedef struct settings {
     const char *model, *name, *precision, *device, *regime, *out;
     const char *target_ci, *min_time;
-    bool quick;
+    bool quick, no_wait;
     bool ask; /* profile.sh names the folder and does nothing */
     const char *before, *after, *shape, *op;
     int64_t batch, seq;

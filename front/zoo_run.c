@@ -10,10 +10,12 @@
 #include "common/terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -228,13 +230,24 @@ static bool is_gone(const char *text) {
     return sscanf(text, "process %d", &pid) == 1 && pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
 }
 
+/* While `*fd` is open no other zoo gets the folder. A file system without locks gives it to all, and *fd is -1. */
+static bool lock_folder(zoo *z, const char *folder, int *fd) {
+    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
+    const bool taken = errno == EWOULDBLOCK;
+    close(*fd);
+    *fd = -1;
+    return !taken;
+}
+
 /* What a killed zoo was measuring ends by itself, soon; until then the lock is held. */
 static void take_folder(const night *n, const char *path, int *lock) {
     zoo *z = n->z;
-    status st = {0}, none = {0};
+    status none = {0};
     size_t size;
     const double until = clock_seconds() + PATIENCE;
-    while (!files_lock(n->folder, lock, &st) && !stop) {
+    while (!lock_folder(z, n->folder, lock) && !stop) {
         char *const running = files_read(path, 200, &size, &none);
         const bool gone = running && is_gone(running);
         const char *const text = running ? zoo_digest_plain(z, running) : "which does not say its number";

@@ -7,7 +7,7 @@
 # With PROFILE_ASK=folder it prints the folder and does nothing. PROFILE_NAME takes the place of the model's file name.
 # Usage: PROFILE_MODEL=FILE [PROFILE_NAME=NAME] [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
-#        [PROFILE_QUICK=1] [PROFILE_TARGET_CI=X%] [PROFILE_MIN_TIME=SECONDS]
+#        [PROFILE_QUICK=1] [PROFILE_TARGET_CI=X%] [PROFILE_MIN_TIME=SECONDS] [PROFILE_NO_WAIT=1]
 #        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [--dim=NAME=N | option of extract_ops]…
 set -euo pipefail
 umask go-w # what others could change would be taken for measured
@@ -69,13 +69,16 @@ fi
 # Two models of one name would take turns in one folder and throw away each other's results: the second is refused. A
 # model that is gone has moved, most likely, and leaves its folder to its next path.
 path=$(realpath -s -- "$model")
-if [[ -e $folder/.model ]]; then
+check_owner() {
+    local owner
+    if [[ ! -e $folder/.model ]]; then return; fi
     owner=$(<"$folder/.model")
     if [[ $owner != "$path" && -e $owner && ! $owner -ef $path ]]; then
         say "$folder holds the results of $owner; give $model another folder (--out; with make OUT=), or remove $folder" >&2
         exit 2
     fi
-fi
+}
+check_owner
 
 # A slip in what the last step gets is told before anything is made.
 if ((${#measuring[@]} > 0)) && [[ ! -e $folder ]]; then
@@ -121,7 +124,7 @@ run_step() { # NAME RESULT COMMAND…
         say "$result is up to date"
     else
         rm -f -- "$stamp" "$result" # a result of something else must not stay beside a failure
-        "$@" || code=$?
+        "$@" {lock}>&- || code=$?
         if ((code <= 1)); then
             printf '%s\n' "$path" >"$folder/.model"
             printf '%s\n%s\n' "$code" "$(fingerprint "$result" "$@")" >"$stamp"
@@ -177,7 +180,8 @@ measure() {
         if [[ -e $begun && "$(<"$begun")" == "$want" ]]; then resume=(--resume); fi
         rm -f -- "$stamp"
         printf '%s\n' "$want" >"$begun"
-        "$scout" "$folder/ops.json" -o "$folder" "${measuring[@]+"${measuring[@]}"}" ${resume[@]+"${resume[@]}"} || code=$?
+        "$scout" "$folder/ops.json" -o "$folder" "${measuring[@]+"${measuring[@]}"}" ${resume[@]+"${resume[@]}"} \
+            ${PROFILE_NO_WAIT:+--no-wait} {lock}>&- || code=$?
         if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json"; then
             rm -f -- "$begun"
             printf '%s\n%s\n%s\n' "$code" "$(count_reports)" "$want" >"$stamp"
@@ -211,7 +215,7 @@ derive() { # NAME INPUTS RESULTS ARGUMENT…   inputs and results: files in the 
         say "${results[0]} is up to date"
     else
         rm -f -- "$stamp" "${results[@]}"
-        "$analyze" "$@" || code=$?
+        "$analyze" "$@" {lock}>&- || code=$?
         if ((code <= 1)); then printf '%s\n%s\n' "$code" "$want" >"$stamp"; fi
     fi
     if ((code > worst)); then worst=$code; fi
@@ -229,12 +233,54 @@ summarize() {
 # A folder without a result is none, and neither is one that was only made to hold it.
 # shellcheck disable=SC2317 # called at the end, by the trap
 drop_empty() {
+    if [[ -n $locked ]]; then rm -f -- "$folder/.profile_lock"; fi
     if [[ -d $folder && -z $(find "$folder" -mindepth 1 ! -name .model -print -quit) ]]; then
         rm -f -- "$folder/.model"
         rmdir -- "$folder" || true
     fi
     if [[ -n $made_out ]]; then rmdir --ignore-fail-on-non-empty -- "$out" 2>/dev/null || true; fi
 }
+
+# One run at a time: another one would take a half of this one's files for its own. The lock ends with this process and
+# is no child's. What waited finds most of its work done.
+exec {lock}</dev/null
+locked=
+lock_folder() {
+    local file=$folder/.profile_lock by told="" code
+    if [[ ! -w $folder ]]; then return; fi # the first step says why
+    if ! command -v flock >/dev/null; then
+        say "flock (util-linux) is not installed: a second run in $folder would not be noticed" >&2
+        return
+    fi
+    while [[ -z $locked ]]; do
+        mkdir -p -- "$folder" || exit 4
+        if [[ -e $file && (! -f $file || ! -w $file) ]]; then
+            say "$file: is not this user's file; move it away" >&2
+            exit 4
+        fi
+        exec {lock}>&-
+        exec {lock}>>"$file"
+        code=0
+        flock -n "$lock" || code=$?
+        if ((code == 1)); then
+            by=$(head -c 300 -- "$file" | head -n 1)
+            by=${by:-another run}
+            if [[ -n ${PROFILE_NO_WAIT:-} ]]; then
+                say "$folder: $by is writing there; leave out --no-wait to wait for it, or name another folder (--out)" >&2
+                exit 4
+            fi
+            if [[ $told != "$by" ]]; then say "$folder: waiting for $by, which is writing there (--no-wait refuses)" >&2; fi
+            told=$by
+            flock -w 1 "$lock" || continue
+        elif ((code > 1)); then
+            say "$folder: its file system has no locks: a second run there would not be noticed" >&2
+            return
+        fi
+        if [[ $file -ef /proc/self/fd/$lock ]]; then locked=yes; fi # else the last one took it away
+    done
+    printf 'process %s (%s, since %s)\n' "$$" "$model" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$file"
+}
+
 made_out=
 if [[ ! -d $out ]]; then made_out=yes; fi
 mkdir -p -- "$folder" || exit 4
@@ -245,6 +291,8 @@ if [[ -n $link ]]; then
     say "$link: is a link, and nothing is written through links; move it away" >&2
     exit 4
 fi
+lock_folder
+check_owner
 run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" ${options[@]+"${options[@]}"}
 if [[ -n $scout ]]; then measure; fi
 if [[ -n $scout && -n $analyze ]]; then summarize; fi

@@ -94,7 +94,7 @@ apt_install() {
 
 # ---- elsewhere ----
 
-has_header() { echo "#include <$1>" | "${CC:-cc}" -E - >/dev/null; }
+has_header() { "${CC:-cc}" -E - <<<"#include <$1>" >/dev/null; } # no pipe: a compiler that is done early would break it
 look_for() {
     local missing=() need package
     for need in "${needs[@]}"; do

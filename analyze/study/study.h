@@ -70,6 +70,13 @@ typedef struct study_course {
     size_t absent_fusions; /* not reached */
 } study_course;
 
+/* What the model takes in memory, by run.json. */
+typedef struct study_memory {
+    const char *at; /* the node at which the activations take most; NULL: nothing is known */
+    int64_t weight_bytes, activation_bytes;
+    bool least; /* the size of something is not known */
+} study_memory;
+
 /* What has no figure of what the model's time consists of. */
 typedef struct study_partial {
     const char *text;            /* "PARTIAL: 9 of 17 operations have a figure (…)"; NULL: all have one */
@@ -95,6 +102,7 @@ typedef struct study_group {
     double measured_us, measured_ci; /* of those with a baseline */
     size_t without_baseline;         /* that count and have work to do */
     study_course course;
+    study_memory memory; /* of one model */
     study_partial partial;
 } study_group;
 

@@ -51,6 +51,14 @@ static void take_list(study *s, const json_t *list, const char *key, study_asked
     }
 }
 
+static void take_memory(study *s, const json_t *memory, study_memory *to) {
+    const char *const at = json_get_text(memory, "at");
+    to->weight_bytes = json_get_int(memory, "weight_bytes", -1);
+    to->activation_bytes = json_get_int(memory, "activation_bytes", -1);
+    to->least = json_is_true(json_object_get(memory, "least"));
+    if (*at && to->weight_bytes >= 0 && to->activation_bytes >= 0) to->at = map_intern(&s->texts, at, strlen(at));
+}
+
 static void take_run(study *s, const json_t *run, study_beside *to) {
     const char *state = json_get_text(run, "state");
     to->state = map_intern(&s->texts, state, strlen(state));
@@ -59,6 +67,7 @@ static void take_run(study *s, const json_t *run, study_beside *to) {
     to->device_class = map_intern(&s->texts, class, strlen(class));
     to->regime = map_intern(&s->texts, regime, strlen(regime));
     to->method = json_get_int(run, "method", 0);
+    take_memory(s, json_object_get(run, "memory"), &to->memory);
     take_list(s, json_object_get(run, "operations"), "operation", &to->operations, &to->operation_count);
     take_list(s, json_object_get(run, "fusions"), "fusion", &to->fusions, &to->fusion_count);
 }

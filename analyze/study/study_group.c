@@ -139,6 +139,7 @@ static void fill(study *s, study_group *g, size_t which, const study_file *files
         if (files[k].folder != folder) {
             add_model(s, g, model_of(s, s->options.folders[files[k].folder]));
             study_join_course(&g->course, &s->beside[files[k].folder]);
+            g->memory = g->models == 1 ? s->beside[files[k].folder].memory : (study_memory){.at = NULL};
         }
         folder = files[k].folder;
         if (g->device_instance != files[k].device_instance) g->device_instance = NULL;
@@ -164,6 +165,7 @@ static void join_without_reports(study *s, int folder) {
             continue;
         add_model(s, g, model_of(s, s->options.folders[folder]));
         study_join_course(&g->course, b);
+        g->memory = (study_memory){.at = NULL};
         return;
     }
 }

@@ -49,7 +49,8 @@ typedef struct study_asked {
     bool left; /* --only left it out */
 } study_asked;
 typedef struct study_beside {
-    const char *state;                 /* of run.json; NULL: there is none */
+    const char *state; /* of run.json; NULL: there is none */
+    study_memory memory;
     study_asked *operations, *fusions; /* that the run was to measure */
     size_t operation_count, fusion_count;
     size_t absent, left, absent_fusions; /* of them, without a report */

@@ -67,6 +67,16 @@ static void put_partial(json_stream *s, const study_group *g) {
     json_stream_close(s);
 }
 
+static void put_memory(json_stream *s, const study_memory *m) {
+    if (!m->at) return;
+    json_stream_open(s, "memory", '{', false);
+    json_stream_int(s, "weight_bytes", m->weight_bytes);
+    json_stream_int(s, "activation_bytes", m->activation_bytes);
+    json_stream_text(s, "at", m->at);
+    if (m->least) json_stream_bool(s, "least", true);
+    json_stream_close(s);
+}
+
 static void put_totals(json_stream *s, const summary_group *g) {
     json_stream_open(s, "totals", '{', false);
     json_stream_real(s, "model_us", g->group->model_us);
@@ -228,6 +238,7 @@ static void put_group(json_stream *s, const summary_group *g) {
     json_stream_text(s, "regime", g->group->regime);
     json_stream_int(s, "method", g->group->method);
     put_partial(s, g->group);
+    put_memory(s, &g->group->memory);
     put_totals(s, g);
     put_categories(s, g);
     put_missing(s, g);

@@ -60,6 +60,10 @@ static void write_first(FILE *out, const summary_group *g) {
 static void write_totals(FILE *out, const summary_group *g) {
     const summary_sum *all = &g->all;
     fputs("## Totals\n\n", out);
+    if (g->group->memory.at)
+        fprintf(out, "Weights %s, activations %s %s (at %s).\n\n",
+                amount_bytes((double)g->group->memory.weight_bytes).s, g->group->memory.least ? "at least" : "at most",
+                amount_bytes((double)g->group->memory.activation_bytes).s, name(g->group->memory.at).s);
     if (all->measured > 0) {
         fputs("| per run of the model | time | |\n|---|--:|---|\n", out);
         fprintf(out, "| by default | %s %s | %zu operation%s, run %" PRId64 " times |\n",

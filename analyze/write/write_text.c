@@ -50,6 +50,10 @@ static void write_head(text *t, const summary_group *g) {
     const summary_sum *optimal = &g->outcomes[SUMMARY_OPTIMAL], *open = &g->outcomes[SUMMARY_OPEN];
     if (of->partial.text) styled(t, TERMINAL_YELLOW, "%s", of->partial.text);
     styled(t, TERMINAL_BOLD, "%s · %s · %s", of->model, of->device, of->regime);
+    if (of->memory.at)
+        line(t, "weights %s, activations %s %s (at %s)", amount_bytes((double)of->memory.weight_bytes).s,
+             of->memory.least ? "at least" : "at most", amount_bytes((double)of->memory.activation_bytes).s,
+             plain_cell(&t->a, of->memory.at, MOST));
     if (g->all.measured == 0) return;
     line(t, "%s %s a run (%zu operation%s in %" PRId64 " places)", amount_time(of->measured_us).s,
          amount_within(of->measured_ci).s, g->all.measured, plural(g->all.measured),

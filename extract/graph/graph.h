@@ -36,6 +36,7 @@ typedef struct tensor {
     blob *blob;         /* initializers, and outputs of Constant; NULL otherwise */
     node *producer;     /* NULL for inputs and initializers */
     int producer_slot;
+    int place;    /* in the model's list of tensors */
     node **users; /* each use once; a node that reads it twice is there twice. Bodies' nodes are among them */
     int user_count;
     bool is_graph_output; /* of the graph it belongs to */

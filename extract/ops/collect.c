@@ -41,6 +41,7 @@ static catalog_entry *entry_new(collector *c, work *w, const char *key, bool par
     entry->part = part;
     entry->free = w->free;
     entry->id = entry_id(c, w, part);
+    entry->place = (int)to->entry_count;
     arena_grow(to->arena, (void **)&to->entries, &to->entry_cap, to->entry_count, sizeof *to->entries);
     to->entries[to->entry_count++] = entry;
     return entry;

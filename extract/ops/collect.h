@@ -7,6 +7,7 @@
 typedef struct catalog_entry catalog_entry;
 struct catalog_entry {
     const char *id;   /* unique within the catalog */
+    int place;        /* in the catalog's list */
     const char *key;  /* canonical key of the record */
     const oprec *rec; /* of the first occurrence */
     graph *home;      /* its region */
@@ -47,7 +48,8 @@ typedef struct catalog {
     size_t entry_count, entry_cap;
     catalog_fusion *fusions;
     size_t fusion_count;
-    catalog_totals totals; /* of an If whose condition is not known, the costlier branch */
+    const struct dataflow *dataflow; /* filled last: dataflow.h */
+    catalog_totals totals;           /* of an If whose condition is not known, the costlier branch */
     int64_t parameters;
     int64_t nodes, resolved;
     node **unresolved; /* nodes - resolved of them */

@@ -193,8 +193,7 @@ static bool is_inside(const work *w, const node *n) {
     return low < w->node_count && w->nodes[low] == n;
 }
 
-/* Shapes, axes and sizes that are known when the model is loaded are no data; a quantised layer's integer bias is. */
-static bool is_parameter(const tensor *t) {
+bool cost_is_parameter(const tensor *t) {
     enum { MOST_SMALL = 8 };
     if (!cost_known(t) || cost_rank(t) < 0 || cost_rank(t) > 1) return false;
     return t->info->type == DTYPE_INT64 || (t->info->type == DTYPE_INT32 && info_count(t->info) <= MOST_SMALL);
@@ -256,7 +255,7 @@ static void cost_inputs(work *w) {
         const node *n = w->nodes[k];
         for (int i = 0; i < n->in_count; i++) {
             tensor *t = n->in[i];
-            if (t && !is_inside(w, t->producer) && !is_parameter(t)) seen[count++] = t;
+            if (t && !is_inside(w, t->producer) && !cost_is_parameter(t)) seen[count++] = t;
         }
     }
     qsort(seen, count, sizeof *seen, by_address);

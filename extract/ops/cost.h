@@ -12,6 +12,9 @@ int64_t cost_bytes(const work *w, const tensor *t); /* packed bytes under the wo
  * rec.bytes_read and rec.bytes_written. */
 void cost_boundary(work *w);
 
+/* Shapes, axes and sizes that are known when the model is loaded are no data; a quantised layer's integer bias is. */
+bool cost_is_parameter(const tensor *t);
+
 /* A constant seen through what does not change its numbers' meaning (Identity, Cast, Reshape, Transpose,
  * DequantizeLinear…). */
 typedef struct cost_weight {

@@ -21,6 +21,7 @@ static void add_tensor(build *b, graph *home, tensor *t) {
     void *items = m->tensors;
     arena_grow(b->arena, &items, &b->tensor_cap, (size_t)m->tensor_count, sizeof(tensor *));
     m->tensors = items;
+    t->place = (int)m->tensor_count;
     m->tensors[m->tensor_count++] = t;
 }
 

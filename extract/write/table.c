@@ -5,6 +5,7 @@
 #include "common/checked.h"
 #include "common/plain.h"
 #include "common/terminal.h"
+#include "extract/ops/dataflow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -88,6 +89,16 @@ static void print_head(table *t) {
              arena_printf(t->arena, "%s, %s, %s to move, %s parameters", scaled(t, sum->macs, "MAC"),
                           scaled(t, sum->flops, "FLOP"), scaled(t, collect_bytes(sum), "B"),
                           scaled(t, t->catalog->parameters, "")));
+}
+
+/* Of what has no known size nothing is counted. */
+static void print_memory(table *t) {
+    const dataflow *d = t->catalog->dataflow;
+    if (d->occurrence_count == 0) return;
+    put_line(t, plain,
+             arena_printf(t->arena, "weights %s, activations %s %s (at %s)", scaled(t, d->weight_bytes, "B"),
+                          d->unsized ? "at least" : "at most", scaled(t, d->activation_bytes, "B"),
+                          d->occurrences[d->peak].w->node->name));
 }
 
 static void print_coverage(table *t) {
@@ -339,6 +350,7 @@ void table_print(FILE *out, const catalog *c) {
         t.bytes += entry_bytes(c->entries[k]);
     }
     print_head(&t);
+    print_memory(&t);
     print_coverage(&t);
     print_operations(&t);
     print_free(&t);

@@ -148,7 +148,7 @@ void cache_trim(const cache *c) {
 
 enum { MAX_ENTRY_BYTES = 32 << 20, TOUCH_SECONDS = 3600 };
 
-static bool default_folder(char *path, size_t room) {
+bool cache_default_folder(char *path, size_t room) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n = -1;
     if (xdg && xdg[0] == '/') {
@@ -163,7 +163,7 @@ bool cache_open(cache *c, const char *folder, const char *device_class_folder, u
     char path[PATH_MAX];
     *c = (cache){.limit = limit > 0 ? limit : CACHE_DEFAULT_LIMIT, .read_only = true};
     snprintf(c->device, sizeof c->device, "%s", device_class_folder);
-    if (!folder && !default_folder(path, sizeof path))
+    if (!folder && !cache_default_folder(path, sizeof path))
         return status_fail(st, STATUS_ENVIRONMENT,
                            "no cache: neither XDG_CACHE_HOME nor HOME names a folder; use --cache-dir");
     if (c->device[0] == 0 || c->device[0] == '.' || strchr(c->device, '/'))
@@ -390,7 +390,7 @@ bool cache_list(const char *folder, char *folder_used, size_t room, cache_info *
     *rows = NULL;
     *count = 0;
     if (folder) snprintf(path, sizeof path, "%s", folder);
-    if (!folder && !default_folder(path, sizeof path))
+    if (!folder && !cache_default_folder(path, sizeof path))
         return status_fail(st, STATUS_ENVIRONMENT,
                            "no cache: neither XDG_CACHE_HOME nor HOME names a folder; use --cache-dir");
     snprintf(folder_used, room, "%s", path);

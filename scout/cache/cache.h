@@ -20,6 +20,7 @@ enum { CACHE_DEFAULT_LIMIT = 256 << 20 };
  * silently stores nothing. Owned in either case: cache_close. */
 bool cache_open(cache *c, const char *folder, const char *device_class_folder, uint64_t limit, status *st);
 void cache_close(cache *c);
+bool cache_default_folder(char *path, size_t room); /* what NULL stands for there; false: there is none */
 
 /* The caller's object, or NULL: a miss; `note` gets a line where an entry was there but could not be used ("" else). */
 json_t *cache_get(const cache *c, const char *key, char *note, size_t room);

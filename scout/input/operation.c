@@ -58,6 +58,7 @@ char *operation_key(const operation *o, arena *a) {
 void operation_list_free(operation_list *list) {
     if (!list) return;
     json_decref(list->root);
+    free(list->graph);
     *list = (operation_list){.items = NULL};
 }
 

@@ -20,11 +20,22 @@ typedef struct operation {
     json_t *source; /* its entry as read; borrowed from operation_list.root */
 } operation;
 
+/* What a run of the model has in memory, by the dataflow that its file tells: the weights, and the most of everything
+ * else at once, one after another and without fusions. */
+typedef struct operation_memory {
+    bool known;
+    int64_t weight_bytes, activation_bytes;
+    const char *at; /* the node, or by hand the name, at which that is */
+    bool least;     /* the size of something is not known, and counts as nothing */
+} operation_memory;
+
 typedef struct operation_list {
     operation *items;
     int count;
     const char *model; /* name of the model; "" where there is none */
-    json_t *root;      /* owned: operation_list_free */
+    operation_memory memory;
+    json_t *root; /* owned: operation_list_free */
+    char *graph;  /* owned likewise, while it is read */
 } operation_list;
 
 /* `precision` (NULL: none) fills in dtypes that the file does not say. Everything else lies in the arena. Fails through

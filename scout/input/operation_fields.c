@@ -165,7 +165,7 @@ static void read_field(const operation_reader *r, const char *name, const json_t
 void operation_read_fields(const operation_reader *r, const json_t *o, oprec *rec) {
     for (size_t k = 0; k < sizeof field_names / sizeof *field_names; k++) {
         const json_t *x = json_object_get(o, field_names[k]);
-        if (x) read_field(r, field_names[k], x, rec);
+        if (x && !operation_names_inputs(field_names[k], x)) read_field(r, field_names[k], x, rec);
     }
 }
 

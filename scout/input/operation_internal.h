@@ -46,6 +46,17 @@ void operation_read_sparsity(const operation_reader *r, const json_t *o, const c
 /* That a written entry has zeros only where they can be skipped: asked when all of it is read. */
 void operation_check_sparsity(const operation_reader *r, const operation *o);
 
+/* It costs nothing: a view, control, or computed when the model is loaded. */
+bool operation_is_free(const oprec *rec);
+/* Reads `graph` of ops.json, n bytes and a NUL, which change, holds it against the operations of the list, and fills in
+ * the list's memory. */
+void operation_read_graph(operation_reader *r, char *text, size_t n, operation_list *list);
+
+/* A hand-written member that names what an entry reads, and is no dimension. */
+bool operation_names_inputs(const char *name, const json_t *x);
+/* Dataflow of the hand-written form, when all entries are read: operands of elementwise work, and the list's memory. */
+void operation_read_inputs(operation_reader *r, operation_list *list);
+
 /* That all members of a hand-written entry are known ones. */
 void operation_check_names(const operation_reader *r, const json_t *entry);
 /* That it has those without which its kind is nothing: `rec` is what was read of it so far, its named dimensions too.

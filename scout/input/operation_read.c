@@ -18,7 +18,7 @@ static void skip(operation *o, const char *code, const char *text) {
     o->skip_text = text;
 }
 
-static bool is_free(const oprec *rec) {
+bool operation_is_free(const oprec *rec) {
     static const char *const whats[] = {"view", "folded", "control"};
     if (rec->kind != OP_MOVE || !rec->what) return false;
     for (size_t k = 0; k < sizeof whats / sizeof *whats; k++)
@@ -40,7 +40,8 @@ static bool is_huge(const oprec *rec) {
 
 static void mark_skipped(arena *a, operation *o) {
     const oprec *rec = &o->rec;
-    if (is_free(rec)) skip(o, "no_work", "it moves no data: a view, control, or computed when the model is loaded");
+    if (operation_is_free(rec))
+        skip(o, "no_work", "it moves no data: a view, control, or computed when the model is loaded");
     if (rec->kind == OP_UNKNOWN)
         skip(o, "no_candidate",
              arena_printf(a, "the operator %.80s is not known", rec->what ? rec->what : "of this entry"));
@@ -90,7 +91,7 @@ static operation *make_room(const operation_reader *r, size_t entries) {
     return arena_array(r->arena, operation, entries + 1);
 }
 
-static void read_long(operation_reader *r, operation_list *list) {
+static void read_long(operation_reader *r, size_t graph_length, operation_list *list) {
     status st;
     map ids;
     if (!json_check_schema(list->root, "ops", 1, r->where, &st)) guard_fail(r->arena->guard, st.code, "%s", st.text);
@@ -104,6 +105,13 @@ static void read_long(operation_reader *r, operation_list *list) {
         read_entry(r, json_array_get(ops, k), &ids, &list->items[k]);
         list->count++;
     }
+    r->entry = "";
+    const json_t *graph = json_object_get(list->root, "graph");
+    if (list->graph) operation_read_graph(r, list->graph, graph_length, list);
+    if (!list->graph && graph && !json_is_null(graph))
+        operation_fail(r, "graph is not an object with tensors and occurrences; extract the operations again");
+    free(list->graph);
+    list->graph = NULL;
 }
 
 /* ---- the short form ---- */
@@ -131,6 +139,7 @@ static void read_short(operation_reader *r, operation_list *list) {
     }
     r->entry = "";
     if (list->count == 0) operation_fail(r, "it names no operation");
+    operation_read_inputs(r, list);
 }
 
 /* A file that is called as one, and there. */
@@ -144,13 +153,14 @@ void operation_read(const char *path, const char *precision, arena *a, operation
     status st;
     *list = (operation_list){.items = NULL};
     operation_check_precision(&r, precision);
-    list->root = json_read(path, NULL, &st);
+    size_t graph_length;
+    list->root = json_read_apart(path, NULL, "graph", &list->graph, &graph_length, &st);
     if (!list->root && is_model(path))
         operation_fail(&r, "a model is not read here; extract its operations first: extract_ops %s -o ops.json", path);
     if (!list->root) guard_fail(a->guard, st.code, "%s", st.text);
     if (!json_is_object(list->root)) operation_fail(&r, "it must be an object: ops.json, or names of operations");
     if (json_object_get(list->root, "schema"))
-        read_long(&r, list);
+        read_long(&r, graph_length, list);
     else
         read_short(&r, list);
 }

@@ -34,6 +34,11 @@ budget budget_of(const options *o, double now) {
                     .ceilings_alone = o->mode == OPTIONS_CEILINGS};
 }
 
+void budget_wait(budget *b, double seconds) {
+    b->started += seconds;
+    if (b->end > 0) b->end += seconds;
+}
+
 /* ---- ceilings ---- */
 
 double budget_ceilings_left(const budget *b, double used_s) {
@@ -56,6 +61,17 @@ bool budget_ceilings_again(const budget *b, double used_s) { return budget_ceili
 
 /* ---- the first pass ---- */
 
+double budget_usual(const budget *b, double share) {
+    return b->exhaustive ? SEARCH_EXHAUSTIVE : SEARCH_LEAST + SEARCH_SHARED * share;
+}
+
+double budget_fusions_end(const budget *b, double begun) {
+    if (b->end > 0) return b->end;
+    if (b->exhaustive || b->chosen) return INFINITY;
+    if (b->fusions_end > 0) return b->fusions_end;
+    return begun + fmax(FUSIONS_LEAST, (begun - b->started) * FUSIONS_SHARE / (1 - FUSIONS_SHARE));
+}
+
 /* Fusions keep their share for themselves until they begin. 0: there is no end. */
 static double stage_end(budget *b, const budget_job *job, double now) {
     if (b->end > 0) {
@@ -63,17 +79,11 @@ static double stage_end(budget *b, const budget_job *job, double now) {
         return shared ? b->started + (1 - FUSIONS_SHARE) * b->whole_s : b->end;
     }
     if (!job->fusion || job->early || b->exhaustive || b->chosen) return 0;
-    const double share_s = (now - b->started) * FUSIONS_SHARE / (1 - FUSIONS_SHARE);
-    if (b->fusions_end == 0) b->fusions_end = now + fmax(FUSIONS_LEAST, share_s);
-    return b->fusions_end;
-}
-
-static double usual_search(const budget *b, double share) {
-    return b->exhaustive ? SEARCH_EXHAUSTIVE : SEARCH_LEAST + SEARCH_SHARED * share;
+    return b->fusions_end = budget_fusions_end(b, now);
 }
 
 double budget_search(budget *b, const budget_job *job, double now) {
-    const double usual = usual_search(b, job->share);
+    const double usual = budget_usual(b, job->share);
     const double end = stage_end(b, job, now);
     if (end == 0) return usual;
     double left_s = end - now;
@@ -87,7 +97,7 @@ double budget_search(budget *b, const budget_job *job, double now) {
 double budget_hold(const budget *b, double share, double pass_s, bool again, double now) {
     if (again) return b->end > 0 && b->end - now < HOLD_WHOLE ? 0 : HOLD_WHOLE;
     const double most = share >= HOLD_WORTH ? HOLD_WHOLE : HOLD_STILL;
-    if (b->end == 0 || pass_s >= usual_search(b, share)) return most;
+    if (b->end == 0 || pass_s >= budget_usual(b, share)) return most;
     return HOLD_SHARE * pass_s < HOLD_LEAST ? 0 : fmin(HOLD_SHARE * pass_s, most);
 }
 
@@ -98,6 +108,7 @@ void budget_lose(budget *b, double seconds) { b->lost_s = fmin(b->lost_s + secon
 double budget_later_end(budget *b, double first_s, bool host, double now) {
     const double most = host ? fmax(HOST_SECONDS - first_s, HOST_LATER) : INFINITY;
     if (b->end > 0) return b->end;
+    if (b->later_end == 0) b->later_began = now;
     if (b->later_end == 0) b->later_end = b->exhaustive ? INFINITY : now + fmax(fmin(first_s, most), LATER_LEAST);
     return b->later_end + b->lost_s;
 }

@@ -5,15 +5,17 @@
 #include "scout/run/options.h"
 
 typedef struct budget {
-    double whole_s, started, end; /* --budget, and when it ends; 0: none */
-    bool exhaustive, chosen;      /* --exhaustive; --only names what is measured */
-    bool ceilings_alone;          /* the run measures nothing else */
-    double fusions_end;           /* where no budget says so; 0: no fusion has begun */
-    double later_end;             /* of later passes; 0: none has begun */
-    double lost_s;                /* of passes that other work disturbed; they are made up for */
+    double whole_s, started, end;  /* --budget, and when it ends; 0: none */
+    bool exhaustive, chosen;       /* --exhaustive; --only names what is measured */
+    bool ceilings_alone;           /* the run measures nothing else */
+    double fusions_end;            /* where no budget says so; 0: no fusion has begun */
+    double later_began, later_end; /* of later passes; 0: none has begun */
+    double lost_s;                 /* of passes that other work disturbed; they are made up for */
 } budget;
 
 budget budget_of(const options *o, double now);
+/* So long, and before anything was measured, the run waited for another one: that is not its time. */
+void budget_wait(budget *b, double seconds);
 
 /* Seconds left for ceilings, of which `used_s` are gone; infinite without a budget. */
 double budget_ceilings_left(const budget *b, double used_s);
@@ -31,6 +33,10 @@ typedef struct budget_job {
     double share;              /* of the model's time that the operation is expected to take */
     double part;               /* of all that is left of its stage, for this job; 0: it is the last one */
 } budget_job;
+/* Seconds that an operation of such a share is searched in, where there is no lack of them. */
+double budget_usual(const budget *b, double share);
+/* When fusions that begin then end at the latest, or have begun before. */
+double budget_fusions_end(const budget *b, double begun);
 /* Seconds for preparing and racing; 0: none are left. The search is as wide as the operation is worth. */
 double budget_search(budget *b, const budget_job *job, double now);
 

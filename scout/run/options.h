@@ -43,8 +43,9 @@ typedef struct options {
     double target_ci;  /* a time is good once it is known to this, relative; 0: as the method says */
     double min_time_s; /* that the blocks of an operation run at least; 0: as long as its figures need */
     bool exhaustive, no_cache, resume, k_sweep, sparsity_sweep, compare, no_fusions, quiet;
-    bool strict; /* what is wide ends the run with 1 too */
-    bool table;  /* all variants beside each other are printed */
+    bool no_wait; /* where another run is at it already, this one fails */
+    bool strict;  /* what is wide ends the run with 1 too */
+    bool table;   /* all variants beside each other are printed */
     int worker_in, worker_out;
 
     /* as parsed */

@@ -72,6 +72,7 @@ static bool check_modes(const options *o, status *st) {
         {"candidate", o->candidate != NULL, RUNS},
         {"no-fusions", o->no_fusions, OPTIONS_BATCH},
         {"resume", o->resume, OPTIONS_BATCH},
+        {"no-wait", o->no_wait, MEASURES},
         {"no-cache", o->no_cache, MEASURES},
         {"cache-dir", o->cache_dir != NULL, MEASURES | OPTIONS_CACHE | OPTIONS_DOCTOR},
         {"k-sweep", o->k_sweep, OPTIONS_SINGLE | OPTIONS_CEILINGS},

@@ -9,6 +9,7 @@
 #include "scout/report/crossover.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,15 +37,16 @@ void run_warn(run *r, const char *format, ...) {
     status_print(stderr, "scout_batch", "warning: ", text);
 }
 
-/* Every worker says it for itself: once is enough. */
-static void hear(void *context, const char *text) {
-    run *r = context;
+void run_warn_once(run *r, const char *text) {
     const uint64_t hash = XXH3_64bits(text, strlen(text));
     for (int k = 0; k < r->heard_count; k++)
         if (r->heard[k] == hash) return;
     if (r->heard_count < RUN_HEARD) r->heard[r->heard_count++] = hash;
     run_warn(r, "%s", text);
 }
+
+/* Every worker says it for itself: once is enough. */
+static void hear(void *context, const char *text) { run_warn_once(context, text); }
 
 /* ---- devices ---- */
 
@@ -58,7 +60,12 @@ bool run_start(run *r, status *st) {
                                      .warn = hear,
                                      .warn_context = r,
                                      .start_seconds = 60};
+    show_progress_set(&r->progress, &(show_progress_state){.left_s = NAN,
+                                                           .phases = "starting",
+                                                           .phase = "starting",
+                                                           .what = "the worker looks for devices"});
     r->supervisor = supervisor_new(&with, st);
+    show_progress_end(&r->progress);
     if (!r->supervisor) return false;
     r->device_count = supervisor_device_count(r->supervisor);
     if (r->device_count > RUN_MOST_DEVICES) r->device_count = RUN_MOST_DEVICES;
@@ -79,7 +86,7 @@ bool run_start(run *r, status *st) {
 
 /* gives everything back */
 static void run_end(run *r) {
-    show_progress_end(&r->progress);
+    show_progress_free(&r->progress);
     supervisor_free(r->supervisor);
     run_samples_end(r, false); /* where that was not reached */
     for (int k = 0; k < r->device_count; k++) {
@@ -88,8 +95,9 @@ static void run_end(run *r) {
         json_decref(r->devices[k].audit);
     }
     for (int k = 0; r->items && k < r->item_count; k++) json_decref(r->items[k].measurement);
+    for (int k = 0; k < r->device_count; k++) run_lock_end(&r->devices[k].lock);
     free(r->faults);
-    if (r->lock >= 0) close(r->lock);
+    run_lock_end(&r->lock);
     cache_close(&r->cache);
     operation_list_free(&r->list);
     arena_free(&r->arena);
@@ -210,9 +218,9 @@ static void show_all(run *r, double model_us) {
     if (alone)
         show_operation(stdout, &r->arena, &inputs[0]);
     else if (r->axes.count > 0)
-        show_axes(stdout, &r->arena, inputs, count, &r->axes, r->list.items);
+        show_axes(stdout, &r->arena, inputs, count, &r->axes, r->list.items, show_width(stdout));
     else
-        show_table(stdout, &r->arena, inputs, count);
+        show_table(stdout, &r->arena, inputs, count, show_width(stdout));
     for (int k = 0; count > 1 && k < count; k++)
         if (inputs[k].operation->weight) show_weight_of(stdout, &r->arena, &inputs[k]);
     crossover *found;
@@ -239,7 +247,6 @@ static void show_dropped(const run_counts *c) {
 /* Reports that were only cached are written here too, so that nothing finished is lost however the run ended. */
 static void finish(run *r, bool good, status *st) {
     status saving = {0};
-    run_queue_store(r);
     run_fusion_derive(r);
     const run_counts counts = run_count(r);
     r->model_ci = counts.model_ci;
@@ -297,7 +304,7 @@ static void operations_work(run *r, status *st) {
     run_files_resume(r);
     run_queue_fill(r);
     if (o->ops_path && !o->output && !o->quiet) status_print(stderr, "scout_batch", "", "no -o: no report is kept");
-    if (!run_json_save(r, "running", st)) return;
+    if (!run_queue_begin(r, st) || !run_json_save(r, "running", st)) return;
     const bool good = run_queue_work(r, st);
     finish(r, good, st);
 }
@@ -307,11 +314,11 @@ status_code run_whole(const options *o, const volatile int *stop, size_t most_me
     if (!r) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     r->options = o;
     r->stop = stop;
-    r->lock = -1;
     r->budget = budget_of(o, run_now());
     guard_init(&r->guard);
     arena_init(&r->arena, &r->guard, most_memory);
     show_progress_init(&r->progress, o->quiet);
+    r->wait = (run_wait){.options = o, .stop = stop, .progress = &r->progress};
     if (guard_enter(&r->guard))
         work(r, st);
     else

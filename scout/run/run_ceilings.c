@@ -80,7 +80,7 @@ void run_ceilings_load(run *r, run_device *d) {
     if (r->options->mode == OPTIONS_CEILINGS && r->options->no_cache) return;
     key_of(r, d, key, sizeof key);
     json_t *entry = cache_get(&r->cache, key, note, sizeof note);
-    if (note[0]) run_warn(r, "%s", note);
+    if (note[0]) run_warn_once(r, note);
     const double budget_s = json_number_value(json_object_get(entry, "budget_s"));
     if (entry && budget_ceilings_enough(&r->budget, budget_s) && take(d, json_object_get(entry, "ceilings"), &st)) {
         d->disturbed = disturbed_bits(d->ceilings);
@@ -134,11 +134,20 @@ static int parts_of(unsigned bits) {
     return count;
 }
 
+static bool is_sweep_due(const run *r, const run_device *d) {
+    return r->sweep_precision && !d->sweep_tried && !has_sweep(r, d);
+}
+
+int run_ceilings_parts_due(const run *r, const run_device *d) {
+    bool again = false;
+    return parts_of(run_ceilings_due(r, d, &again)) + is_sweep_due(r, d);
+}
+
 json_t *run_ceilings_job(run *r, run_device *d, int job) {
     const options *o = r->options;
     bool again = false;
     const unsigned due = run_ceilings_due(r, d, &again);
-    const bool sweep = r->sweep_precision && !d->sweep_tried && !has_sweep(r, d);
+    const bool sweep = is_sweep_due(r, d);
     const bool audit = o->mode == OPTIONS_CEILINGS && o->exhaustive && !d->tried;
     json_builder b = {0};
     status st = {0};
@@ -277,7 +286,8 @@ void run_ceilings_done(run *r, run_device *d, const json_t *result, const status
     const unsigned flying = d->flying;
     d->flying = 0;
     d->disturbed &= ~flying;
-    d->parts = 0;
+    d->parts_done += d->parts;
+    d->parts = d->part = 0;
     d->used_s += run_now() - d->began;
     if (!result) {
         snprintf(d->why, sizeof d->why, "%.200s", st->text);

@@ -92,7 +92,7 @@ bool run_files_prepare(run *r, status *st) {
         char story[4096];
         if (!make_folder(o, "reports", st) || (r->fusions.count > 0 && !make_folder(o, "fusions", st))) return false;
         if (!join(story, sizeof story, o, "run.json", st) || run_files_refuse_link(story, st)) return false;
-        return files_lock(o->output, &r->lock, st) && are_files(r, st);
+        return run_lock_folder(&r->wait, o->output, &r->lock, st) && are_files(r, st);
     }
     char *folder = strdup(o->output);
     if (!folder) return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");

@@ -7,6 +7,7 @@
 #include "scout/device/others.h"
 #include "scout/report/report.h"
 #include "scout/run/budget.h"
+#include "scout/run/expect.h"
 #include "scout/run/run.h"
 #include "scout/show/show.h"
 
@@ -40,11 +41,15 @@ typedef struct run_item {
     row_status status; /* where there is no measurement */
     const char *code;
     char text[240];
-    json_t *measurement; /* owned; may be a whole report */
-    int device;          /* that measured it */
-    double weight;       /* how much of the run's time it deserves */
-    double seconds;      /* that it took */
-    double began_s;      /* the last time */
+    json_t *measurement;      /* owned; may be a whole report */
+    int device;               /* that measured it */
+    double weight;            /* how much of the run's time it deserves */
+    double seconds;           /* that it took */
+    double share;             /* of the model's time, before it is measured */
+    double first_s, passes_s; /* its first pass in this run took, and later ones together */
+    int passes;               /* how many these were */
+    bool wanted;              /* it wants another one */
+    double began_s;           /* the last time */
     double budget_s;
     bool started, busy; /* busy: a device is at it */
     bool announced;     /* beside another one, so that it is prepared before its turn */
@@ -59,8 +64,22 @@ typedef struct run_item {
     int turn;   /* its place in the order of the pass that is under way */
 } run_item;
 
+/* One run at a time in a folder and on a device (run_lock.c). */
+typedef struct run_lock {
+    char *path; /* owned; NULL: it is not held */
+    int fd;
+} run_lock;
+
+typedef struct run_wait { /* how a run waits for a lock, and how long it did */
+    const options *options;
+    const volatile int *stop;
+    show_progress *progress;
+    double waited_s;
+} run_wait;
+
 typedef struct run_device {
     const supervisor_device *about;
+    run_lock lock;      /* while it is measured on */
     ceilings *ceilings; /* owned; NULL: not known */
     json_t *json;       /* owned: the same as JSON */
     json_t *audit;      /* owned; NULL: none was asked for */
@@ -74,6 +93,7 @@ typedef struct run_device {
     double used_s;      /* by their jobs in this run */
     double began;       /* of the job under way */
     int jobs;           /* of operations and fusions, that its worker was given */
+    int parts_done;     /* of such jobs that are done */
     int parts, part;    /* of it: how many it has (0: there is none), and at which it is */
     double part_s;      /* that each of them may take */
     double part_began;
@@ -105,18 +125,26 @@ typedef struct run {
     int pass;   /* under way, once everything has a first one: the least that is wanted of any */
     supervisor *supervisor;
     run_device devices[RUN_MOST_DEVICES];
-    uint64_t heard[RUN_HEARD]; /* hashes of what workers warned of */
+    uint64_t heard[RUN_HEARD]; /* hashes of what was warned of once */
     int heard_count;
     int device_count;
     cache cache;
-    int lock; /* of the output folder; -1: none */
+    run_wait wait;
+    run_lock lock; /* of the output folder */
     report_search search;
     unsigned wanted; /* bits of ceilings */
     double model_ci; /* of the model's time, once that is known */
     show_progress progress;
     budget budget;
-    double began;       /* the first pass; 0: not yet */
-    bool late;          /* later passes are over, but for what --min-time asks */
+    double began;  /* the first pass; 0: not yet */
+    bool due;      /* there is something to measure */
+    bool late;     /* later passes are over, but for what --min-time asks */
+    expect expect; /* when it ends */
+    double looked; /* when that was asked; 0: not yet */
+    double left_s; /* until then, from that moment on */
+    char phases[160], phase[48];
+    int most_wanted; /* items that wanted a later pass at once */
+    bool shares_known;
     double narrow_end;  /* of passes that nothing asks for; 0: none has begun */
     int unwritten;      /* items of which that is so */
     int of_other_cards; /* figures that the cache has of another card of this class */
@@ -136,6 +164,7 @@ typedef struct run {
 double run_now(void);                  /* seconds of a steady clock */
 void run_utc(char *text, size_t room); /* "2026-11-21T15:07:52Z" */
 void run_warn(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void run_warn_once(run *r, const char *text); /* the same text is not said again */
 
 /* A run from its options to its end: `work` has it whole, with its guard entered and the time of its budget begun. */
 typedef void run_work(run *r, status *st);
@@ -162,11 +191,14 @@ const char *run_ceilings_words(const run_device *d, bool doubted); /* what is me
 /* A worker's word about its job tells which part it is at. */
 void run_ceilings_hear(run_device *d, const char *text);
 double run_ceilings_left_s(const run_device *d); /* at most, of the job under way; not-a-number: there is none */
+int run_ceilings_parts_due(const run *r, const run_device *d); /* of a job that is to come */
 
 /* run_queue.c */
 void run_queue_fill(run *r); /* what is cached is taken, the rest put in order */
-bool run_queue_work(run *r, status *st);
-void run_queue_store(run *r); /* what was measured goes to the cache */
+/* If anything is to be measured, its devices are this run's alone from here to the end of run_queue_work. */
+bool run_queue_begin(run *r, status *st);
+bool run_queue_work(run *r, status *st); /* what was measured goes to the cache, too */
+void run_queue_look(run *r);             /* what each item is expected to take, and whether it wants another pass */
 int run_queue_pending(const run *r);
 
 /* run_compare.c */
@@ -183,6 +215,15 @@ void run_fusion_derive(run *r);                         /* at the end: those tha
 report_fusion run_fusion_about(const run *r, const run_item *i);
 bool run_fusion_left(const run *r); /* one of them is not measured yet */
 void run_fusion_skip(run_item *i);  /* its time was used up */
+
+/* run_lock.c. False: st says why; with --no-wait, which run has it. Where no lock can be kept that is said, and the run
+ * goes on. run_lock_end gives back what is held. */
+bool run_lock_folder(run_wait *w, const char *folder, run_lock *l, status *st);
+bool run_lock_device(run_wait *w, const supervisor_device *d, run_lock *l, status *st);
+void run_lock_end(run_lock *l);
+
+/* run_progress.c: what goes on is `what`; NULL: the same as before */
+void run_progress_show(run *r, const char *what);
 
 /* run_samples.c: --samples */
 bool run_samples_begin(run *r, status *st); /* before anything is measured */

@@ -202,6 +202,18 @@ static void put_counts(const run *r, json_t *to, json_builder *b) {
     json_put(b, to, "blocks", blocks);
 }
 
+/* Where the file tells the dataflow. */
+static void put_memory(const run *r, json_t *to, json_builder *b) {
+    const operation_memory *m = &r->list.memory;
+    if (!m->known) return;
+    json_t *memory = json_new_object(b);
+    json_put_int(b, memory, "weight_bytes", m->weight_bytes);
+    json_put_int(b, memory, "activation_bytes", m->activation_bytes);
+    json_put_text(b, memory, "at", m->at);
+    if (m->least) json_put_bool(b, memory, "least", true);
+    json_put(b, to, "memory", memory);
+}
+
 /* What else ran when the run began. */
 static void put_beside(const run *r, json_t *to, json_builder *b) {
     if (r->beside.cores == 0) return;
@@ -292,6 +304,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     json_put_int(&b, to, "method", REGIME_METHOD);
     for (int k = 0; k < r->device_count; k++) json_push(&b, devices, device_json(&r->devices[k], &b));
     json_put(&b, to, "devices", devices);
+    put_memory(r, to, &b);
     put_telemetry(r, to, &b);
     put_beside(r, to, &b);
     put_counts(r, to, &b);

@@ -24,7 +24,9 @@ typedef struct profile {
     const operation *operation;
     char path[4096]; /* of its report */
     json_t *report;  /* owned */
-    int lock;        /* of the folder; -1: none */
+    show_progress progress;
+    run_wait wait;
+    run_lock lock, device; /* of the folder; while it launches */
     char name[64], variant[256];
     bool given;     /* the one job */
     json_t *result; /* owned */
@@ -53,7 +55,7 @@ static bool is_taken(profile *p, status *st) {
     if (p->options->counters_count == 0) return false;
     const char *reports = arena_printf(&p->arena, "%s/reports", output);
     return run_files_refuse_link(reports, st) || run_files_refuse_link(p->path, st) ||
-           (access(p->path, F_OK) == 0 && !files_lock(output, &p->lock, st));
+           (access(p->path, F_OK) == 0 && !run_lock_folder(&p->wait, output, &p->lock, st));
 }
 
 static void read_report(profile *p) {
@@ -145,7 +147,10 @@ static void launch(profile *p, const volatile int *stop, status *st) {
                                      .start_seconds = 60};
     supervisor *s = supervisor_new(&with, st);
     if (!s) return;
-    if (supervisor_run(s, next, done, NULL, p, stop, st)) judge(p, st);
+    if (run_lock_device(&p->wait, supervisor_device_at(s, 0), &p->device, st) &&
+        supervisor_run(s, next, done, NULL, p, stop, st))
+        judge(p, st);
+    run_lock_end(&p->device);
     supervisor_free(s);
 }
 
@@ -186,14 +191,16 @@ status_code run_profile(const options *o, const volatile int *stop, status *st) 
     profile *p = calloc(1, sizeof *p);
     if (!p) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
     p->options = o;
-    p->lock = -1;
+    show_progress_init(&p->progress, o->quiet);
+    p->wait = (run_wait){.options = o, .stop = stop, .progress = &p->progress};
     guard_init(&p->guard);
     arena_init(&p->arena, &p->guard, MOST_MEMORY);
     if (guard_enter(&p->guard))
         work(p, stop, st);
     else
         *st = p->guard.st;
-    if (p->lock >= 0) close(p->lock);
+    run_lock_end(&p->lock);
+    show_progress_free(&p->progress);
     json_decref(p->report);
     json_decref(p->result);
     operation_list_free(&p->list);

@@ -52,7 +52,7 @@ static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
 static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {
     char note[256];
     json_t *entry = cache_get(&r->cache, key_of(r, i, cut, card), note, sizeof note);
-    if (note[0]) run_warn(r, "%s", note);
+    if (note[0]) run_warn_once(r, note);
     if (entry && report_may_serve(entry, true)) return entry;
     json_decref(entry);
     return NULL;
@@ -81,7 +81,7 @@ static void find_cached(run *r, run_item *i) {
 }
 
 /* At the end, with all of its passes: a pass takes less time than a file. */
-void run_queue_store(run *r) {
+static void store(run *r) {
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         status st = {0};
@@ -286,46 +286,6 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     return to;
 }
 
-/* How much of it is done: one that is being measured has its budget, though most take less. */
-static double part_of(const run_item *i) {
-    if (i->source != RUN_PENDING) return 1;
-    return i->started && i->budget_s > 0 ? fmin(0.95, (run_now() - i->began_s) / i->budget_s) : 0;
-}
-
-/* While nothing but ceilings is measured: how far that is, by the device that needs longest. */
-static bool show_ceilings_state(run *r, const char *what) {
-    double left_s = 0, all_s = 0;
-    int part = 0, parts = 0;
-    for (int k = 0; k < r->item_count; k++)
-        if (r->items[k].started && r->items[k].source == RUN_PENDING) return false;
-    for (int k = 0; k < r->device_count; k++) {
-        const run_device *d = &r->devices[k];
-        if (d->parts == 0) continue;
-        part += d->part;
-        parts += d->parts;
-        left_s = fmax(left_s, run_ceilings_left_s(d));
-        all_s = fmax(all_s, d->parts * d->part_s);
-    }
-    if (parts == 0) return false;
-    show_progress_set(&r->progress, all_s > 0 ? 1 - left_s / all_s : 0, left_s, part, parts, what);
-    return true;
-}
-
-static void show_state(run *r, const char *what) {
-    double done = 0, all = 0;
-    int finished = 0, count = 0;
-    if (!r->progress.terminal || r->progress.quiet || show_ceilings_state(r, what)) return;
-    for (int k = 0; k < r->item_count; k++) {
-        const run_item *i = &r->items[k];
-        if (!i->started && i->source != RUN_PENDING) continue;
-        all += i->weight;
-        count++;
-        if (i->source != RUN_PENDING) finished++;
-        done += i->weight * part_of(i);
-    }
-    show_progress_set(&r->progress, all > 0 ? done / all : 0, NAN, finished, count, what);
-}
-
 /* For output without a progress bar. */
 static void add_left(char *what, size_t room, double left_s) {
     char left[32];
@@ -413,6 +373,17 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us, dou
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
            (passes < (int)estimate_last_look() && ask(i) && i->wide && i->operation->count > 0 && !i->fusion &&
             share_of(r, i, model_us) >= wide);
+}
+
+void run_queue_look(run *r) {
+    const double model_us = model_time(r), wide = wide_share(r, model_us);
+    const bool known = r->device_count > 0 && r->devices[0].ceilings && !r->devices[0].flying;
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        if (!r->shares_known) i->share = known ? expected_share(r, i) : 1.0 / r->item_count;
+        if (!i->busy) i->wanted = wants_pass(r, i, figures_passes(i->measurement) + 1, model_us, wide);
+    }
+    r->shares_known = r->shares_known || known;
 }
 
 /* The least pass that is wanted of anything: what was left out may be wanted once others go no further. */
@@ -554,7 +525,7 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
     i->device = device;
     i->began_s = run_now();
     snprintf(what, sizeof what, pass > 1 ? "%.120s, pass %d" : "%.120s", i->operation->name, pass);
-    show_state(r, what);
+    run_progress_show(r, what);
     return measure_job(r, &r->devices[device], i);
 }
 
@@ -581,7 +552,7 @@ static json_t *next(void *context, int device, int *job) {
     json_t *ceilings_job = run_ceilings_job(r, d, *job);
     if (ceilings_job) {
         snprintf(what, sizeof what, "%s: %s", d->about->name, run_ceilings_words(d, doubted));
-        show_state(r, what);
+        run_progress_show(r, what);
         add_left(what, sizeof what, run_ceilings_left_s(d));
         show_progress_line(&r->progress, what);
         return ceilings_job;
@@ -630,6 +601,12 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     char taken[32];
     const double took_s = run_now() - i->began_s;
     i->seconds += took_s;
+    if (i->source == RUN_PENDING) {
+        i->first_s = took_s;
+    } else {
+        i->passes_s += took_s;
+        i->passes++;
+    }
     const char *const text = result ? "the worker's answer is no measurement" : st->text;
     if (!good && first) fail_item(r, i, text);
     if (!good && !first) { /* it has its figures */
@@ -689,6 +666,7 @@ static void done(void *context, int device, int job, const json_t *result, const
     const bool first = !i->measurement;
     finish_item(r, i, result, st);
     if (!first) return; /* it has a report, which is written again at the end */
+    r->looked = 0;
     i->unwritten = true;
     r->unwritten++;
     report_figures f;
@@ -696,7 +674,7 @@ static void done(void *context, int device, int job, const json_t *result, const
     char line[256];
     report_read(&in, &f);
     show_result_line(&in, &f, line, sizeof line);
-    show_state(r, i->operation->name);
+    run_progress_show(r, i->operation->name);
     show_progress_line(&r->progress, line);
 }
 
@@ -716,6 +694,7 @@ static void watch(void *context, supervisor_event_kind event, int device, int jo
     char what[320];
     if (event == SUPERVISOR_IDLE) {
         write_reports(r);
+        run_progress_show(r, NULL);
         return;
     }
     const bool named = job >= 0 && job < r->item_count;
@@ -731,18 +710,15 @@ static void watch(void *context, supervisor_event_kind event, int device, int jo
     if (event == SUPERVISOR_SAY) {
         run_device *d = &r->devices[device];
         if (job >= CEILINGS_JOB && text) run_ceilings_hear(d, text);
+        if (job >= CEILINGS_JOB) r->looked = 0; /* there is news of how far it is */
         snprintf(what, sizeof what, "%.120s: %.150s", subject, text ? text : "");
-        const size_t n = strlen(what);
-        add_left(what, sizeof what, job >= CEILINGS_JOB ? run_ceilings_left_s(d) : NAN);
-        show_progress_hint(&r->progress, what);
-        what[n] = 0; /* the bar says it itself */
     } else {
         const char *const words[] = {candidate, variant, text};
         int n = snprintf(what, sizeof what, "%.120s:", subject);
         for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
             if (words[k] && words[k][0]) n += snprintf(what + n, sizeof what - (size_t)n, " %.60s", words[k]);
     }
-    show_state(r, what);
+    run_progress_show(r, what);
 }
 
 /* Other work on the cores that are measured: said once, before anything is. */
@@ -754,7 +730,7 @@ static void say_busy(run *r) {
     if (*others_words(&r->beside, text, sizeof text)) run_warn(r, "%s", text);
 }
 
-bool run_queue_work(run *r, status *st) {
+static bool is_due(run *r) {
     bool again = false, due = run_queue_pending(r) > 0;
     r->pass = 2;
     const double model_us = model_time(r), wide = wide_share(r, model_us);
@@ -763,8 +739,43 @@ bool run_queue_work(run *r, status *st) {
     for (int k = 0; k < r->device_count; k++) {
         run_device *d = &r->devices[k];
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||
-              r->options->mode == OPTIONS_CEILINGS;
+              (r->options->mode == OPTIONS_CEILINGS && r->options->exhaustive);
     }
-    if (due) say_busy(r);
-    return !due || supervisor_run(r->supervisor, next, done, watch, r, r->stop, st);
+    return due;
+}
+
+/* In the order of their identities, for two runs that each had what the other one waits for would wait forever. */
+static bool lock_devices(run *r, status *st) {
+    run_device *order[RUN_MOST_DEVICES];
+    for (int k = 0; k < r->device_count; k++) {
+        int at = k;
+        for (; at > 0 && strcmp(order[at - 1]->about->identity.uuid, r->devices[k].about->identity.uuid) > 0; at--)
+            order[at] = order[at - 1];
+        order[at] = &r->devices[k];
+    }
+    for (int k = 0; k < r->device_count; k++)
+        if (!run_lock_device(&r->wait, order[k]->about, &order[k]->lock, st)) return false;
+    return true;
+}
+
+bool run_queue_begin(run *r, status *st) {
+    r->due = is_due(r);
+    if (r->due && !lock_devices(r, st)) return false;
+    budget_wait(&r->budget, r->wait.waited_s);
+    if (!r->due) return true;
+    /* the run that had the devices until now may have measured what this one wants */
+    for (int k = 0; k < r->device_count; k++) run_ceilings_load(r, &r->devices[k]);
+    for (int k = 0; k < r->item_count; k++)
+        if (r->items[k].source == RUN_PENDING) find_cached(r, &r->items[k]);
+    r->due = is_due(r);
+    return true;
+}
+
+bool run_queue_work(run *r, status *st) {
+    if (r->due) say_busy(r);
+    const bool good = !r->due || supervisor_run(r->supervisor, next, done, watch, r, r->stop, st);
+    store(r);
+    supervisor_rest(r->supervisor); /* what one prepares for later would disturb the next run */
+    for (int k = 0; k < r->device_count; k++) run_lock_end(&r->devices[k].lock);
+    return good;
 }

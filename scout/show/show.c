@@ -31,12 +31,7 @@ const char *show_rate(arena *a, double per_s, const char *unit) {
     return arena_printf(a, "%.*f %s%s", digits_of(x), x, steps[k].prefix, unit);
 }
 
-const char *show_bytes(arena *a, double bytes) {
-    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
-    int k = 0;
-    for (; bytes >= 999.95 && k < 4; k++) bytes /= 1000;
-    return arena_printf(a, "%.*f %s", k == 0 ? 0 : digits_of(bytes) > 2 ? 2 : digits_of(bytes), bytes, units[k]);
-}
+const char *show_bytes(arena *a, double bytes) { return arena_printf(a, "%s", amount_bytes(bytes).s); }
 
 const char *show_cell(arena *a, const char *text, int columns, bool right) {
     const char *cut = plain_cell(a, text ? text : "", columns);

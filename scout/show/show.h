@@ -10,21 +10,34 @@
 
 #include <stdio.h>
 
-/* Standard error while something is measured: a bar with the time left where it is a terminal, else plain lines. */
+/* Standard error while something is measured: on a terminal a bar, and above it a table of estimates; else plain lines,
+ * one after each moment in which nothing else was said. */
 typedef struct show_progress {
     bool terminal, quiet, drawn;
-    double begun, last; /* seconds of a steady clock; begun 0: nothing was drawn yet */
-    double part_begun;  /* what was done when it began: time left is told by what came since */
+    double last;              /* when something was drawn or printed: seconds of a steady clock */
+    char what[320];           /* that goes on */
+    double since;             /* when it began */
+    char *table;              /* owned; NULL: none */
+    int table_lines, columns; /* that stand above the bar; of the terminal */
 } show_progress;
+
+typedef struct show_progress_state {
+    double part, left_s; /* of the run, 0 to 1, and until its end; not-a-number: not known */
+    const char *phases;  /* all of them: "ceilings 1/2 · operations 3/16" */
+    const char *phase;   /* the one that is under way, where there is no room for all */
+    const char *what;    /* goes on; NULL: the same as before */
+} show_progress_state;
+
 void show_progress_init(show_progress *p, bool quiet);
-/* `part` (0 to 1) is done, so many of `count` are finished, and this is at work. left_s: how long the rest takes;
- * not-a-number: as long as what was done says. */
-void show_progress_set(show_progress *p, double part, double left_s, int finished, int count, const char *what);
+bool show_progress_due(const show_progress *p); /* it is time to say how things are */
+void show_progress_set(show_progress *p, const show_progress_state *s);
+/* From now on this (a copy is made) stands above the bar: lines that are no wider than show_width. NULL: nothing. */
+void show_progress_table(show_progress *p, const char *text);
 /* "1:05 left"; empty where that is not known, or nearly over. */
 const char *show_left(double left_s, char *text, size_t room);
 void show_progress_line(show_progress *p, const char *text); /* a line of its own, unless on a terminal or quiet */
-void show_progress_hint(show_progress *p, const char *text); /* the same, but only every few seconds */
-void show_progress_end(show_progress *p);
+void show_progress_end(show_progress *p); /* the terminal is as before; what is set later is drawn below */
+void show_progress_free(show_progress *p);
 
 /* "gemm_…  412.1 us  93.2 %": one finished operation. */
 void show_result_line(const report_input *in, const report_figures *f, char *text, size_t room);
@@ -37,11 +50,11 @@ void show_time(double us, char *text, size_t room);
 void show_operation(FILE *out, arena *a, const report_input *in);
 /* All variants beside each other (--table), below the operation's name where that was not told before. */
 void show_variants(FILE *out, arena *a, const report_input *in, bool named);
-/* Largest time first; those without a time are counted below. */
-void show_table(FILE *out, arena *a, const report_input *inputs, int count);
+/* Largest time first; those without a time are counted below. width: in columns. */
+void show_table(FILE *out, arena *a, const report_input *inputs, int count, int width);
 /* Those along axes, in their order; `first`: of the list that has all of them. */
 void show_axes(FILE *out, arena *a, const report_input *inputs, int count, const operation_axes *axes,
-               const operation *first);
+               const operation *first, int width);
 void show_weight(FILE *out, arena *a,
                  const report_input *in); /* of one that is sparse, or whose zeros were asked for */
 void show_counters(FILE *out, arena *a, const json_t *row, const counters *c); /* what a profiler says of a row */

@@ -61,10 +61,10 @@ static void print(FILE *out, arena *a, const line *l, const int *widths, int cou
 }
 
 void show_axes(FILE *out, arena *a, const report_input *inputs, int count, const operation_axes *axes,
-               const operation *first) {
+               const operation *first, int width) {
     report_figures *figures = arena_array(a, report_figures, count + 1);
     line *lines = arena_array(a, line, count + 1);
-    const int columns = axes->count + FIGURES, width = show_width(out);
+    const int columns = axes->count + FIGURES;
     int widths[COLUMNS] = {0};
     double most_us = 0;
     if (count == 0) return;

@@ -177,12 +177,11 @@ static void print_missing(FILE *out, arena *a, int missing, double missing_us, i
     fprintf(out, "%s\n", plain_cell(a, line, width));
 }
 
-void show_table(FILE *out, arena *a, const report_input *inputs, int count) {
+void show_table(FILE *out, arena *a, const report_input *inputs, int count, int width) {
     row *rows = arena_array(a, row, count + 1);
     report_figures *figures = arena_array(a, report_figures, count + 1);
     const char *heads[COLUMNS];
     int widths[COLUMNS], timed = 0;
-    const int width = show_width(out);
     double best_us = 0, ceiling_us = 0, missing_us = 0, own_us = 0;
     verdict_sum sum = {0};
     bool borderline = false, skips = false;

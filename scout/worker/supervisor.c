@@ -339,7 +339,7 @@ static bool no_device_left(supervisor *s, const run *r, status *st) {
     return false;
 }
 
-static void stop_all(supervisor *s) {
+void supervisor_rest(supervisor *s) {
     process *list[2 * SUPERVISOR_MAX_DEVICES];
     process_end(list, supervisor_processes(s, list));
     supervisor_drop_tasks(s);
@@ -353,7 +353,7 @@ bool supervisor_run(supervisor *s, supervisor_next *next, supervisor_done *done,
         process *list[2 * SUPERVISOR_MAX_DEVICES];
         int busy = 0, out = 0;
         if (stop && *stop) {
-            stop_all(s);
+            supervisor_rest(s);
             return status_fail(st, STATUS_INCOMPLETE, "stopped; what is finished is kept, --resume does the rest");
         }
         for (int k = 0; k < s->count; k++) {

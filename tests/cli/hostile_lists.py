@@ -31,5 +31,21 @@ lists = {
     "cut": '{"a":[' + "1," * (SIZE // 8),
     "late": json.dumps({"schema": "ceiling-scout/ops/1", "ops": [entry(k) for k in range(90000)] + [{"id": "../x"}]}),
 }
+
+
+def graph(tensors, occurrences="[0,0,0,1,[],[]]"):
+    memory = '{"weights":0,"activations":0,"at":0,"unsized":0}'
+    return json.dumps({"schema": "ceiling-scout/ops/1", "ops": [entry(0)]})[:-1] + (
+        ',"graph":{"memory":%s,"tensors":[%s],"occurrences":[%s],"cuts":[]}}' % (memory, tensors, occurrences))
+
+
+INPUT = '["",  "input",null,null,-1,0,-1,0]'
+lists |= {
+    "graph_tensors": graph(",".join([INPUT] * 1_000_001)),
+    "graph_edges": graph(INPUT, "[0,0,0,1,[" + "0," * 6_000_000 + "0],[]]"),
+    "graph_ranks": graph(",".join(['["","input",null,[' + "1," * 63 + '1],-1,0,-1,0]'] * (SIZE // 160)) + ",0"),
+    "graph_nested": graph("[" * SIZE + "]" * SIZE),
+    "graph_blanks": graph(" " * 60_000_000 + "0"),
+}
 for name, text in lists.items():
     (folder / f"{name}.json").write_text(text)

@@ -5,7 +5,7 @@ import sys
 
 from pseudo_terminal import on_terminal
 
-BAR = re.compile(r"^\[[#.]{20}\] \d+/\d+  ")
+BAR = re.compile(r"^\[[#.]{8,20}\] (starting|(ceilings|operations|fusions|refined) \d+/\d+)")
 bad = 0
 for columns in (40, 60, 80, 120):
     code, output = on_terminal(sys.argv[1:], columns)

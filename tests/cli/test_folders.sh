@@ -55,19 +55,25 @@ rm -rf both && cp -r good both
 CEILING_SCOUT_PATIENCE=60 CEILING_SCOUT_FAULTS=hang "${measure[@]}" --custom-kernel "$SCRIPTED/faults.so" ops.json --precision fp32 -o both --no-cache -q >first.txt 2>&1 &
 first=$!
 for ((k = 0; k < 600; k++)); do if ! contains both/run.json '"state": "complete"'; then break; fi; sleep 0.05; done
-scripted other.json --precision fp32 -o both -q
-check "a second run: exit 4" exits 4
-check "a second run: is told so" says "both: another run is writing there"
+scripted other.json --precision fp32 -o both -q --no-wait
+check "a second run, --no-wait: exit 4" exits 4
+check "a second run, --no-wait: is told so, and what to do" grep -qE "^scout_batch: both: process $first \(ops.json, since 20[0-9T:Z-]+\) is writing there; leave out --no-wait to wait for it, or name another folder$" stderr.txt
 check "a second run: the first's reports stay" test -e both/reports/a.json -a -e both/reports/b.json
 check "a second run: has none there" absent both/reports/c.json
-scripted --op gemm --shape 8,8,8 --precision fp32 -o both -q
+scripted --op gemm --shape 8,8,8 --precision fp32 -o both -q --no-wait
 check "a second run of one operation: exit 4" exits 4
-scripted other.json --precision fp32 -o elsewhere -q
-check "a second run elsewhere: exit 0" exits 0
+scripted ops.json --precision fp32 -o elsewhere -q --no-wait
+check "a second run elsewhere, that finds all in the cache: exit 0" exits 0
+scripted ops.json --precision fp32 -o elsewhere -q --no-cache --no-wait
+check "a second run elsewhere, on the same device: exit 4" exits 4
+check "a second run elsewhere, on the same device: is told so, and what to do" grep -qE "^scout_batch: scripted:0: process $first \\(ops.json, since 20[0-9T:Z-]+\\) is measuring on it; leave out --no-wait to wait for it, or name another device$" stderr.txt
+scout --custom-kernel "$SCRIPTED/device.so" --device scripted:1 other.json --precision fp32 -o elsewhere -q --no-wait
+check "a second run elsewhere, on another device: exit 0" exits 0
 kill -9 "$first"
 wait "$first" 2>/dev/null || EXIT=$?
-scripted ops.json --precision fp32 -o both -q
+scripted ops.json --precision fp32 -o both -q --no-wait
 check "after a run that was killed: exit 0" exits 0
+check "after a run that was killed: no lock is left" absent both/.scout_lock
 
 # ---- umask ----
 

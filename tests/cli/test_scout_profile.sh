@@ -18,6 +18,8 @@ check "first run: writes" prints "wrote $folder/reports"
 check "first run: ops.json" present "$folder/ops.json"
 check "first run: a report for each operation" test "$(grep -c '^      "id"' "$folder/ops.json")" = "$(find "$folder/reports" -name '*.json' | wc -l)"
 check "first run: ends with the summary" prints " a run ("
+check "first run: the memory of a run" prints "activations at most "
+check "first run: and that of its reports is kept" contains "$folder/summary.json" '"activation_bytes": '
 check "first run: it is kept" present "$folder/summary.json"
 check "first run: a page, and where it is" prints "the whole report: $folder/report.html"
 check "first run: a dispatch table" prints "$folder/dispatch.json: 5 operations"

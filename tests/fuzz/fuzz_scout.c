@@ -201,7 +201,7 @@ static void tell_kept(const json_t *kept, arena *a) {
     if (b.why) abort();
     show_operation(out, a, &in);
     show_variants(out, a, &in, true);
-    show_table(out, a, &in, 1);
+    show_table(out, a, &in, 1, show_width(out));
     if (fclose(out) != 0 || n == 0 || strpbrk(text, "\x1b\r\x7f")) abort();
     free(text);
     json_decref(figures_choose(kept, NULL, true));

@@ -1,8 +1,10 @@
 """Random graphs, read by extract_ops and run by onnxruntime: every tensor's type and shape must agree, where extract_ops says
-that a shape is exact; be no larger than it says, where it says a bound; and be unknown only behind data. With --chains most
-of each graph is behind data, and those of the first graphs are the known traps (random_chains.py).
+that a shape is exact; be no larger than it says, where it says a bound; and be unknown only behind data. What ops.json tells
+as a view must be, by its strides over its source, what onnxruntime makes of it; and what an occurrence reads and makes must be
+of its nodes. With --chains most of each graph is behind data, and those of the first graphs are the known traps
+(random_chains.py). With --moves nothing is computed.
 
-usage: random_graphs.py [PROGRAM] [--chains] [--graphs N] [--seed S] [--keep FOLDER]"""
+usage: random_graphs.py [PROGRAM] [--chains | --moves] [--graphs N] [--seed S] [--keep FOLDER]"""
 
 import argparse
 import collections
@@ -25,14 +27,20 @@ import random_nodes
 from random_graph import LOCAL, Graph, Refused, dtype_of, free_names, run
 
 OPSETS = (9, 11, 13, 17, 18, 21, 21, 23, 24, 26)
+MOVES = "Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose Transpose Unsqueeze".split()
 # What differs by intent: class -> why.
 INTENDED = {}
 
 
 def grown(seed):
-    """A graph of any operators; of a seed of three numbers a chain behind data."""
+    """A graph of any operators; of a seed of three numbers a chain behind data, of four one of moves."""
     rng = np.random.default_rng(seed)
     g = Graph(rng, int(rng.choice(OPSETS)))
+    if len(seed) == 4:
+        for _ in range(2):
+            g.input(random_nodes.numbers(g, random_nodes.random_shape(g, random_nodes.some(g, 1, 4)), np.float32))
+        random_nodes.grow(g, random_nodes.some(g, 4, 14), MOVES)
+        return g
     if len(seed) == 3:
         if not random_chains.directed(g, seed[1]):
             random_chains.chain(g, random_nodes.some(g, 4, 14))
@@ -67,6 +75,43 @@ def differs(value, got, by_data):
     return None if by_data else "only a bound"
 
 
+def strided(row, rows, values):
+    """A view by its strides over the source's elements as they lie; without strides these themselves."""
+    source = np.ascontiguousarray(values[rows[row[8]][0]]).reshape(-1)
+    if len(row) == 9:
+        return source.reshape(row[3])
+    at = np.full(row[3], row[9])
+    for axis, stride in enumerate(row[10]):
+        at += stride * np.arange(row[3][axis]).reshape([-1] + [1] * (len(row[3]) - axis - 1))
+    return source[at]
+
+
+def flows(ops, g, nodes, said):
+    """None, or (class, node, details) of the first tensor or occurrence of the dataflow that is not so."""
+    rows, entries = ops["graph"]["tensors"], ops["ops"]
+    by_name = {n.name: n for n in nodes}
+    for row in rows:
+        value = g.values.get(row[0])
+        if len(row) < 9 or not isinstance(value, np.ndarray) or list(value.shape) != row[3]:
+            continue
+        source = g.values.get(rows[row[8]][0])
+        if not isinstance(source, np.ndarray) or list(source.shape) != rows[row[8]][3]:
+            continue
+        if said is not None:
+            said["free view" if len(row) == 9 else "view of a move"] += 1
+        if strided(row, rows, g.values).tobytes() != value.tobytes():
+            return "another view", None, f"{row[0]} is no view {row[8:]} of {rows[row[8]][0]}"
+    for at, (op, _, first, count, reads, makes) in enumerate(ops["graph"]["occurrences"]):
+        its = [by_name.get(name) for name in entries[op]["nodes"][first:first + count]]
+        if None in its or any(a.type == onnx.AttributeProto.GRAPH for n in its for a in n.attribute):
+            continue  # of a body or a function; of what reads around its body
+        given, made = {i for n in its for i in n.input}, {o for n in its for o in n.output}
+        read = {rows[r][0] for r in reads if rows[r][1] not in ("weight", "constant")}
+        if not read <= given or not {rows[m][0] for m in makes} <= made:
+            return "another occurrence", its[0].name, f"occurrence {at}, {its[0].name}, reads {read} and makes {makes}"
+    return None
+
+
 def judge(program, g, nodes, said=None):
     """(class, node, details) of the first difference that extract_ops shows on these nodes; None. said counts what is said of
     tensors."""
@@ -90,7 +135,7 @@ def judge(program, g, nodes, said=None):
                 value = g.values[name]
                 is_so = [v.shape for v in value] if isinstance(value, list) else f"{value.dtype}{list(value.shape)}"
                 return f"{how}: {node.op_type}", node.name, f"{name} is {is_so}, said is {done.tensors.get(name)}"
-    return None
+    return flows(done.ops, g, nodes, said)
 
 
 def needed(nodes, last):
@@ -163,7 +208,7 @@ def look(program, seed):
 
 
 def again(options):
-    return [sys.executable, __file__, options.program, "--seed", str(options.seed)] + ["--chains"] * bool(options.chain)
+    return [sys.executable, __file__, options.program, "--seed", str(options.seed)] + [["--chains"], ["--moves"]][len(options.chain) - 1] * bool(options.chain)
 
 
 def results(options, lane, lanes):
@@ -211,9 +256,9 @@ def summarize(options):
             subprocess.run(command + (["--keep", options.keep] if options.keep else []), stderr=subprocess.DEVNULL, check=False)
     for why, times in apart.most_common(5):
         print(f"run whole {times} x {why[:200]}")
-    tables = random_chains.SOURCES | random_chains.USES if options.chain else random_nodes.MAKERS
+    tables = (random_nodes.MAKERS, random_chains.SOURCES | random_chains.USES, dict.fromkeys(MOVES))[len(options.chain)]
     never = sorted(set(tables) - set(operators) - {"Function", "Optional", "Sequence", "SplitSizes", "SqueezeAxes"})
-    print(f"{options.graphs} {'chains behind data' if options.chain else 'graphs'}, {sum(operators.values())} nodes, "
+    print(f"{options.graphs} {('graphs', 'chains behind data', 'graphs of moves')[len(options.chain)]}, {sum(operators.values())} nodes, "
           f"{len(operators)} operator types; tensors: {dict(said)}; onnxruntime died at {died or 'none'}; "
           f"never made: {' '.join(never) or 'none'}")
     tally.end()
@@ -225,6 +270,7 @@ def main():
     parser.add_argument("--graphs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--chains", dest="chain", action="store_const", const=[1], default=[], help="chains behind data")
+    parser.add_argument("--moves", dest="chain", action="store_const", const=[1, 1], help="nothing but moves")
     parser.add_argument("--keep", help="folder for one reduced model of each class")
     parser.add_argument("--explain", type=int, help="reduces this graph of the seed, and prints what differs")
     parser.add_argument("--from", type=int, dest="first", help=argparse.SUPPRESS)

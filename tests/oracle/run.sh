@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-bin/extract_ops}
 shift $(($# > 0))
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(operations records stripped patterns backend cases contrib runtime random chains); fi
+if ((${#parts[@]} == 0)); then parts=(operations records stripped patterns backend cases contrib runtime random chains moves); fi
 export MODELS_DIR=${MODELS_DIR:-../shared/models}
 export PYTHONDONTWRITEBYTECODE=1
 
@@ -33,6 +33,7 @@ for part in "${parts[@]}"; do
         contrib) script=(tests/oracle/contrib_ops.py) ;;
         random) script=(tests/oracle/random_graphs.py) ;;
         chains) script=(tests/oracle/random_graphs.py --chains --graphs 1500) ;;
+        moves) script=(tests/oracle/random_graphs.py --moves --graphs 1500) ;;
     esac
     output=$("$python" "${script[@]}" "$program" 2>&1) || code=$?
     printf '%s\n%s took %d s\n\n' "$output" "$part" $((SECONDS - start))

@@ -183,6 +183,11 @@ static void nothing_breaks_it(void) {
 static void figures_as_text(void) {
     UNIT_TEXT(amount_time(18.923).s, "18.92 us");
     UNIT_TEXT(amount_time(999.96).s, "1.000 ms");
+    UNIT_TEXT(amount_bytes(999).s, "999 B");
+    UNIT_TEXT(amount_bytes(999.6).s, "1.00 KB");
+    UNIT_TEXT(amount_bytes(13.48e9).s, "13.5 GB");
+    UNIT_TEXT(amount_bytes(310e6).s, "310 MB");
+    UNIT_TEXT(amount_bytes(9.3e18).s, "9.30 EB");
     UNIT_TEXT(amount_time(30195).s, "30.20 ms");
     UNIT_TEXT(amount_time(2.5e6).s, "2.500 s");
     UNIT_TEXT(amount_time(1e300).s, "1e+294 s");

@@ -297,6 +297,35 @@ static void numbers_read_back_the_same(void) {
     json_decref(root);
 }
 
+static json_t *read_apart(const char *text, char **apart, size_t *n) {
+    st = (status){0};
+    UNIT_CHECK(files_write(path, text, strlen(text), &st));
+    return json_read_apart(path, NULL, "big", apart, n, &st);
+}
+
+/* Found by its name in the root alone; brackets in texts, and what else is called so, do not count. */
+static void a_member_is_handed_out_apart(void) {
+    char *apart;
+    size_t n;
+    json_t *root = read_apart(
+        "{\"a\": [\"big\", {\"big\": {}}], \"big\" : {\"x\": \"}\\\"{\", \"y\": [[{}]]}, \"b\": 1}", &apart, &n);
+    UNIT_CHECK(root && apart);
+    if (apart) UNIT_TEXT(apart, "{\"x\": \"}\\\"{\", \"y\": [[{}]]}");
+    UNIT_INT((int64_t)n, apart ? (int64_t)strlen(apart) : -1);
+    UNIT_CHECK(json_is_null(json_object_get(root, "big")) && json_object_get(root, "b"));
+    free(apart);
+    json_decref(root);
+    static const char *const whole[] = {"{\"big\": [1, 2, 3]}", "{\"a\": \"big\"}", "{\"big\": {}}",
+                                        "[{\"big\": {\"a\": 1}}]"};
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++) {
+        root = read_apart(whole[k], &apart, &n);
+        UNIT_CHECK(root && !apart && n == 0);
+        json_decref(root);
+    }
+    UNIT_CHECK(!read_apart("{\"big\": {\"a\": 1}, \"big\": {}}", &apart, &n) && !apart && strstr(st.text, "duplicate"));
+    UNIT_CHECK(!read_apart("{\"big\": {\n\"a\": 1},\n \"b\": x}", &apart, &n) && !apart && strstr(st.text, "line 3"));
+}
+
 /* More than are written at once, one into no folder, and one that is no JSON: the others are there. */
 static void many_files_at_once(void) {
     enum { COUNT = 70, LOST = 5, BROKEN = 66 };
@@ -337,6 +366,7 @@ int main(void) {
     close(fd);
     UNIT_RUN(reading);
     UNIT_RUN(limits);
+    UNIT_RUN(a_member_is_handed_out_apart);
     UNIT_RUN(schemas);
     UNIT_RUN(built_tree_has_these_bytes);
     UNIT_RUN(only_what_is_known_is_put);

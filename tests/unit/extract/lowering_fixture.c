@@ -30,6 +30,7 @@ tensor *bench_tensor(dtype type, int rank, const int64_t *dims) {
     t->name = "t";
     t->info = info_tensor(&b.arena, type, rank, dims);
     t->home = &b.graph;
+    t->place = (int)b.model.tensor_count;
     b.tensors[b.model.tensor_count++] = t;
     return t;
 }

@@ -1,0 +1,402 @@
+/* Owns the order in which works run and what flows between them. A plain work depends on what it reads; a joined one on
+ * what any of its nodes reads; a loop or a branch on what its bodies read from around them, and it comes behind its
+ * bodies, which come at once. */
+#include "extract/ops/dataflow.h"
+
+#include "common/checked.h"
+#include "common/liveness.h"
+#include "extract/ops/cost.h"
+
+/* A work that is no part of another one. */
+typedef struct unit {
+    const work *w;
+    const tensor *root; /* of an alias: the tensor with memory of its own that its output is */
+    int place, first_node;
+    enum { UNIT_NEW, UNIT_WAITS, UNIT_DONE } state;
+} unit;
+
+/* What a body reads from around it. */
+typedef struct capture {
+    tensor *t;
+    struct capture *next; /* of the same owner */
+} capture;
+
+/* A unit that waits for what it needs, and how far its needs are looked through. */
+typedef struct frame {
+    int unit, node, in;
+    const capture *captured;
+} frame;
+
+typedef struct flow_builder {
+    const catalog *catalog;
+    arena *arena;
+    dataflow *to;
+    unit *units;
+    int unit_count;
+    int *unit_of; /* by node id; -1: it does not run */
+    int *row_of;  /* by the tensor's place: its row plus 1 */
+    frame *stack;
+    size_t depth, stack_cap;
+    capture **captured; /* by node id: of one with bodies, what they read from around them; NULL where none has */
+    int *begins;        /* by graph: the occurrence that its body begins with */
+} flow_builder;
+
+bool dataflow_is_alias(const dataflow_tensor *t) { return t->source >= 0 && t->producer < 0; }
+
+/* ---- units ---- */
+
+static void list_units(flow_builder *b) {
+    const catalog *c = b->catalog;
+    const int64_t nodes = c->model->node_count;
+    b->units = arena_array(b->arena, unit, nodes);
+    b->unit_of = arena_array(b->arena, int, nodes);
+    for (int64_t k = 0; k < nodes; k++) b->unit_of[k] = -1;
+    for (size_t e = 0; e < c->entry_count; e++) {
+        const catalog_entry *entry = c->entries[e];
+        int place = 0, first_node = 0;
+        for (const work *w = entry->part || entry->count == 0 ? NULL : entry->first; w; w = w->next_same) {
+            for (int k = 0; k < w->node_count; k++) b->unit_of[w->nodes[k]->id] = b->unit_count;
+            b->units[b->unit_count++] = (unit){.w = w, .place = place++, .first_node = first_node};
+            first_node += w->node_count;
+        }
+    }
+}
+
+static unit *unit_of(const flow_builder *b, const node *n) {
+    return n && b->unit_of[n->id] >= 0 ? &b->units[b->unit_of[n->id]] : NULL;
+}
+
+static unit *producer_of(const flow_builder *b, const tensor *t) { return unit_of(b, t->producer); }
+
+/* Before the run begins: a Constant is so too where its own body gives it another shape in each iteration. */
+static bool is_loaded(const unit *u) {
+    return u->w->folded || (u->w->node_count == 1 && graph_is(u->w->node, "Constant"));
+}
+
+static bool is_read(const tensor *t) { return t->is_graph_output || t->user_count > 0; }
+
+/* Output 0 is input 0, as it lies. Others that are free, as the handling of sequences, stand for themselves. */
+static bool is_alias(const unit *u) {
+    static const char *const others[] = {"Optional", "OptionalHasElement", "Shape", "Size"};
+    const work *w = u->w;
+    const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
+    if (!w->free || is_loaded(u) || w->node_count != 1 || graph_has_body(w->node)) return false;
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (graph_is(w->node, others[k])) return false;
+    for (int k = 1; k < w->node->out_count; k++)
+        if (w->node->out[k] && is_read(w->node->out[k])) return false;
+    return cost_shaped(in) && cost_shaped(out) && in->info->form == INFO_TENSOR && out->info->form == INFO_TENSOR &&
+           info_count(in->info) == info_count(out->info) && cost_type(w, in) == cost_type(w, out);
+}
+
+/* ---- what bodies read from around them ---- */
+
+static void note_capture(flow_builder *b, const graph *reader, tensor *t) {
+    const graph *g = reader;
+    while (g->parent && g->parent != t->home) g = g->parent;
+    if (!g->parent) return;
+    capture *c = arena_alloc(b->arena, sizeof *c);
+    *c = (capture){t, b->captured[g->owner->id]};
+    b->captured[g->owner->id] = c;
+}
+
+static void find_captures(flow_builder *b) {
+    const model *m = b->catalog->model;
+    if (m->graph_count == 1) return;
+    b->captured = arena_array(b->arena, capture *, m->node_count);
+    for (int64_t k = 0; k < m->node_count; k++) {
+        const node *n = m->nodes[k];
+        for (int i = 0; n->home->parent && i < n->in_count; i++)
+            if (n->in[i] && n->in[i]->home != n->home && !cost_known(n->in[i])) note_capture(b, n->home, n->in[i]);
+    }
+}
+
+/* ---- tensors ---- */
+
+static dataflow_kind kind_of(const flow_builder *b, const tensor *t) {
+    if (t->source == TENSOR_INPUT) return DATAFLOW_INPUT;
+    if (t->source == TENSOR_FORMAL) return DATAFLOW_STATE;
+    if (t->source == TENSOR_INITIALIZER || t->blob) return DATAFLOW_WEIGHT;
+    const unit *u = producer_of(b, t);
+    if (u ? is_loaded(u) : t->is_constant) return DATAFLOW_CONSTANT;
+    return t->is_graph_output && t->home == b->catalog->model->main ? DATAFLOW_OUTPUT : DATAFLOW_ACTIVATION;
+}
+
+/* Under the precision that all works share. */
+static dtype type_of(const flow_builder *b, const tensor *t) {
+    return b->unit_count > 0 ? cost_type(b->units[0].w, t) : t->info->type;
+}
+
+/* The row of t, made where there is none. */
+static int row_of(flow_builder *b, const tensor *t, dtype type) {
+    int *at = &b->row_of[t->place];
+    if (*at) return *at - 1;
+    const unit *u = producer_of(b, t);
+    dataflow_tensor row = {
+        .t = t, .type = (uint8_t)type, .kind = (uint8_t)kind_of(b, t), .producer = -1, .to = -1, .source = -1};
+    if (u && u->root) row.source = row_of(b, u->root, type);
+    if (row.kind == DATAFLOW_STATE) row.from = b->begins[t->home->place];
+    *at = ++b->to->tensor_count;
+    b->to->tensors[*at - 1] = row;
+    return *at - 1;
+}
+
+static void add_edge(flow_builder *b, int row) {
+    dataflow *d = b->to;
+    arena_grow(b->arena, (void **)&d->edges, &d->edge_cap, d->edge_count, sizeof *d->edges);
+    d->edges[d->edge_count++] = row;
+}
+
+/* ---- an occurrence ---- */
+
+static void read_row(flow_builder *b, int row) {
+    dataflow *d = b->to;
+    dataflow_tensor *t = &d->tensors[row];
+    const int now = d->occurrence_count;
+    if (t->seen == now + 1) return;
+    t->seen = now + 1;
+    t->readers++;
+    t->to = now;
+    if (dataflow_is_alias(t)) d->tensors[t->source].to = now;
+    add_edge(b, row);
+    d->occurrences[now].reads++;
+}
+
+/* A constant is read as it is stored, with what it takes to unpack it. */
+static void read_constant(flow_builder *b, const cost_weight *found) {
+    const tensor *const more[] = {found->scales, found->zero_points};
+    read_row(b, row_of(b, found->root, found->type));
+    for (size_t k = 0; k < sizeof more / sizeof *more; k++)
+        if (more[k]) read_row(b, row_of(b, more[k], type_of(b, more[k])));
+}
+
+/* What should have been made by now and is not: a joined work and another one that need each other. */
+static bool is_there(const flow_builder *b, const tensor *t) {
+    const unit *u = producer_of(b, t);
+    if (!t->producer || b->row_of[t->place]) return true;
+    if (!u || u->state != UNIT_DONE) return false;
+    return is_loaded(u) || (u->root && (!u->root->producer || b->row_of[u->root->place]));
+}
+
+static void read_tensor(flow_builder *b, const work *w, tensor *t) {
+    cost_weight found;
+    if (!t || cost_is_parameter(t)) return;
+    const unit *u = producer_of(b, t); /* of a constant too, where what makes it is not resolved */
+    if ((!u || is_loaded(u)) && cost_trace(w, t, &found) && is_there(b, found.root)) {
+        read_constant(b, &found);
+    } else if (is_there(b, t)) {
+        read_row(b, row_of(b, t, type_of(b, t)));
+    } else {
+        b->to->occurrences[b->to->occurrence_count].cut = true;
+    }
+}
+
+/* What is asked for its shape alone needs no data. */
+static bool leaves(const flow_builder *b, const work *w, const tensor *t) {
+    for (int k = 0; k < t->user_count; k++) {
+        const unit *u = unit_of(b, t->users[k]);
+        if (u && u->w != w && !is_loaded(u)) return true;
+    }
+    return t->is_graph_output;
+}
+
+static void make_tensor(flow_builder *b, const tensor *t, int begin) {
+    dataflow *d = b->to;
+    const int now = d->occurrence_count, row = row_of(b, t, type_of(b, t));
+    d->tensors[row].producer = d->tensors[row].to = now;
+    d->tensors[row].from = begin;
+    add_edge(b, row);
+    d->occurrences[now].makes++;
+}
+
+static void make_tensors(flow_builder *b, const work *w, int begin) {
+    const dataflow_occurrence *o = &b->to->occurrences[b->to->occurrence_count];
+    for (int k = 0; k < w->node_count; k++) {
+        const node *n = w->nodes[k];
+        for (int i = 0; i < n->out_count; i++) {
+            const tensor *t = n->out[i];
+            if (t && (w->node_count == 1 ? is_read(t) : leaves(b, w, t))) make_tensor(b, t, begin);
+        }
+    }
+    const bool unread = o->makes == 0;
+    for (int i = 0; unread && i < w->node->out_count; i++)
+        if (w->node->out[i]) make_tensor(b, w->node->out[i], begin);
+}
+
+/* Of a move: each of its outputs as strides over what it moves. */
+static void tell_views(flow_builder *b, const work *w) {
+    dataflow *d = b->to;
+    const tensor *in = cost_in(w, 0);
+    if (w->rec.kind != OP_MOVE || w->node_count != 1 || !in || cost_known(in) || !b->row_of[in->place]) return;
+    const int from = b->row_of[in->place] - 1;
+    int64_t before = 0;
+    for (int k = 0; k < w->node->out_count; k++) {
+        const tensor *out = w->node->out[k];
+        const dataflow_strides *view = dataflow_view(w, k, &before);
+        if (!view || !b->row_of[out->place]) continue;
+        dataflow_tensor *row = &d->tensors[b->row_of[out->place] - 1];
+        row->view = view;
+        row->source = dataflow_is_alias(&d->tensors[from]) ? d->tensors[from].source : from;
+    }
+}
+
+static bool is_cut(const work *w) {
+    for (int k = 0; k < w->node_count; k++)
+        if (w->nodes[k]->unresolved || w->nodes[k]->unknown) return true;
+    return false;
+}
+
+static bool runs(const graph *g) { return g->times != 0 || !g->times_known; }
+
+static void read_bodies(flow_builder *b, const work *w, const node *n) {
+    for (const capture *c = b->captured ? b->captured[n->id] : NULL; c; c = c->next) read_tensor(b, w, c->t);
+    for (int k = 0; k < n->attr_count; k++) {
+        const graph *g = n->attrs[k].kind == ATTR_GRAPH && runs(n->attrs[k].g) ? n->attrs[k].g : NULL;
+        for (int i = 0; g && i < g->output_count; i++) read_tensor(b, w, g->outputs[i]);
+    }
+}
+
+/* What a loop or a branch gives is there as soon as its body begins. */
+static void add_occurrence(flow_builder *b, const unit *u, int begin) {
+    dataflow *d = b->to;
+    const work *w = u->w;
+    d->occurrences[d->occurrence_count] = (dataflow_occurrence){
+        .w = w, .place = u->place, .first_node = u->first_node, .edges = (int)d->edge_count, .cut = is_cut(w)};
+    for (int k = 0; k < w->node_count; k++) {
+        const node *n = w->nodes[k];
+        for (int i = 0; i < n->in_count; i++) {
+            const bool inside = n->in[i] && n->in[i]->producer && producer_of(b, n->in[i]) == u;
+            if (!inside) read_tensor(b, w, n->in[i]);
+        }
+        if (graph_has_body(n)) read_bodies(b, w, n);
+    }
+    make_tensors(b, w, w->free ? begin : d->occurrence_count);
+    tell_views(b, w);
+    d->occurrence_count++;
+}
+
+/* ---- order ---- */
+
+static void order_region(flow_builder *b, const graph *g);
+
+static void finish_unit(flow_builder *b, unit *u) {
+    const work *w = u->w;
+    const int begin = b->to->occurrence_count;
+    u->state = UNIT_DONE;
+    if (is_loaded(u)) return;
+    if (is_alias(u)) {
+        const tensor *in = cost_in(w, 0);
+        const unit *above = producer_of(b, in);
+        u->root = above && above->root ? above->root : in;
+        return;
+    }
+    for (int k = 0; k < w->node_count; k++) {
+        const node *n = w->nodes[k];
+        for (int i = 0; i < n->attr_count; i++)
+            if (n->attrs[i].kind == ATTR_GRAPH && runs(n->attrs[i].g)) order_region(b, n->attrs[i].g);
+    }
+    add_occurrence(b, u, begin);
+}
+
+/* One that waits already needs itself: read_tensor says so. */
+static void push_unit(flow_builder *b, unit *u) {
+    if (!u || u->state != UNIT_NEW) return;
+    u->state = UNIT_WAITS;
+    arena_grow(b->arena, (void **)&b->stack, &b->stack_cap, b->depth, sizeof *b->stack);
+    b->stack[b->depth++] = (frame){.unit = (int)(u - b->units)};
+}
+
+static void push(flow_builder *b, const tensor *t, const graph *home) {
+    if (t && t->producer && t->producer->home == home) push_unit(b, producer_of(b, t));
+}
+
+/* Puts the next thing that the unit on top needs on top of it; false: it has all. */
+static bool push_need(flow_builder *b) {
+    frame *f = &b->stack[b->depth - 1];
+    const work *w = b->units[f->unit].w;
+    if (f->node == w->node_count) return false;
+    const node *n = w->nodes[f->node];
+    if (f->in < n->in_count) {
+        push(b, n->in[f->in++], n->home);
+        return true;
+    }
+    if (f->in++ == n->in_count) f->captured = b->captured ? b->captured[n->id] : NULL;
+    if (f->captured) {
+        const capture *c = f->captured;
+        f->captured = c->next; /* the frame moves when the stack grows */
+        push(b, c->t, n->home);
+        return true;
+    }
+    f->node++;
+    f->in = 0;
+    return true;
+}
+
+/* Recursion: bodies, which are nested no deeper than the reader allows. */
+static void order_region(flow_builder *b, const graph *g) {
+    b->begins[g->place] = b->to->occurrence_count;
+    for (int k = 0; k < g->node_count; k++) {
+        const size_t base = b->depth;
+        push_unit(b, unit_of(b, g->nodes[k]));
+        while (b->depth > base) {
+            if (push_need(b)) continue;
+            finish_unit(b, &b->units[b->stack[b->depth - 1].unit]);
+            b->depth--;
+        }
+    }
+}
+
+/* ---- memory ---- */
+
+static void keep_outputs(flow_builder *b) {
+    const graph *g = b->catalog->model->main;
+    dataflow *d = b->to;
+    for (int k = 0; k < g->output_count; k++) {
+        const tensor *t = g->outputs[k];
+        if (!is_there(b, t)) continue;
+        dataflow_tensor *row = &d->tensors[row_of(b, t, type_of(b, t))];
+        row->to = d->occurrence_count - 1;
+        if (dataflow_is_alias(row)) d->tensors[row->source].to = row->to;
+    }
+}
+
+static int64_t row_bytes(const dataflow_tensor *t) {
+    const info *i = t->t->info;
+    const bool sized = i->form == INFO_TENSOR && i->rank >= 0 && dtype_get((dtype)t->type)->bits > 0;
+    return sized ? dtype_bytes((dtype)t->type, info_count(i)) : -1;
+}
+
+static void add_memory(flow_builder *b) {
+    dataflow *d = b->to;
+    liveness l;
+    liveness_begin(&l, b->arena, d->occurrence_count);
+    for (int k = 0; k < d->tensor_count; k++) {
+        const dataflow_tensor *t = &d->tensors[k];
+        const int64_t bytes = row_bytes(t);
+        if (dataflow_is_alias(t)) continue;
+        d->unsized += bytes < 0;
+        if (bytes < 0) continue;
+        if (t->kind == DATAFLOW_WEIGHT || t->kind == DATAFLOW_CONSTANT)
+            d->weight_bytes = checked_add(d->weight_bytes, bytes);
+        else
+            liveness_add(&l, bytes, t->from, t->to);
+    }
+    d->activation_bytes = liveness_peak(&l, &d->peak);
+}
+
+const dataflow *dataflow_build(const catalog *c) {
+    const model *m = c->model;
+    flow_builder b = {.catalog = c, .arena = c->arena};
+    b.to = arena_zalloc(c->arena, sizeof *b.to);
+    list_units(&b);
+    find_captures(&b);
+    b.row_of = arena_array(c->arena, int, m->tensor_count);
+    b.begins = arena_array(c->arena, int, m->graph_count);
+    b.to->tensors = arena_array(c->arena, dataflow_tensor, m->tensor_count);
+    b.to->occurrences = arena_array(c->arena, dataflow_occurrence, b.unit_count);
+    for (int k = 0; k < m->main->input_count; k++) row_of(&b, m->main->inputs[k], type_of(&b, m->main->inputs[k]));
+    order_region(&b, m->main);
+    keep_outputs(&b);
+    add_memory(&b);
+    return b.to;
+}

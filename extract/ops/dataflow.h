@@ -1,0 +1,63 @@
+/* The dataflow of a model: its works in the order of their execution, the tensors between them, how long each is
+ * needed, and which are only other ways to look at one. What `graph` of ops.json is written from. Everything in the
+ * run's arena. */
+#pragma once
+
+#include "extract/ops/collect.h"
+
+typedef enum dataflow_kind {
+    DATAFLOW_INPUT,      /* of the model */
+    DATAFLOW_WEIGHT,     /* stored in the model */
+    DATAFLOW_CONSTANT,   /* computed when the model is loaded */
+    DATAFLOW_STATE,      /* what a body is given by the loop around it */
+    DATAFLOW_ACTIVATION, /* made by an occurrence */
+    DATAFLOW_OUTPUT      /* made by an occurrence, and an output of the model */
+} dataflow_kind;
+
+/* In elements of the source: where the first one lies, and how far apart they are, for each dimension. */
+typedef struct dataflow_strides {
+    int64_t offset;
+    int64_t strides[];
+} dataflow_strides;
+
+/* A large graph holds one of them per tensor, and one of the next per node: small matters. */
+typedef struct dataflow_tensor {
+    const tensor *t;
+    uint8_t kind, type; /* a dataflow_kind; a dtype, as it is counted */
+    int producer;       /* its occurrence; -1: none */
+    int from, to;       /* the occurrences between which it is needed; of what nothing needs `to` is -1 */
+    int readers;
+    int source;                   /* the tensor that it is a view of, which has memory of its own; -1: none */
+    int seen;                     /* dataflow.c's own: the last occurrence that reads it, plus 1 */
+    const dataflow_strides *view; /* of one with a source; NULL: it lies as the source does */
+} dataflow_tensor;
+
+typedef struct dataflow_occurrence {
+    const work *w;
+    int place;      /* which of its entry's occurrences */
+    int first_node; /* of it among the entry's nodes */
+    int edges;      /* where its tensors begin: first what it reads, then what it makes */
+    int reads, makes;
+    bool cut; /* what it reads, makes or does is not all known */
+} dataflow_occurrence;
+
+typedef struct dataflow {
+    dataflow_tensor *tensors;
+    dataflow_occurrence *occurrences;
+    int *edges; /* tensors */
+    int tensor_count, occurrence_count;
+    size_t edge_count, edge_cap;
+    int64_t weight_bytes, activation_bytes; /* the latter at most at once */
+    int peak;                               /* the occurrence at which that is */
+    int unsized;                            /* tensors that are counted as nothing, as their size is not known */
+} dataflow;
+
+const dataflow *dataflow_build(const catalog *c);
+/* No memory of its own: a part of another tensor, or all of it, as it lies. */
+bool dataflow_is_alias(const dataflow_tensor *t);
+
+/* ---- dataflow_view.c ---- */
+
+/* Output k of a node as strides over its first input, which lies row-major; NULL where it does more than move, or the
+ * move cannot be told so. Asked for one output after another: *before, 0 at first, is what it keeps between them. */
+const dataflow_strides *dataflow_view(const work *w, int k, int64_t *before);

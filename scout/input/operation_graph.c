@@ -1,0 +1,397 @@
+/* Owns the reading of `graph` (docs/formats.md): its tensors, the occurrences in order, and whether they can be what
+ * the operations say. It is scanned and not made into a tree, because it is as large as the model's graph. A plan that
+ * relied on dataflow that contradicts itself would overwrite what is still needed, so nothing is believed that can be
+ * checked. */
+#include "scout/input/operation_internal.h"
+
+#include "common/checked.h"
+#include "common/json_scan.h"
+#include "common/liveness.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_TENSORS = 1000000, MOST_OCCURRENCES = 1000000, MOST_EDGES = 4000000, DEPTH = 8 };
+
+typedef enum graph_kind { KIND_INPUT, KIND_WEIGHT, KIND_CONSTANT, KIND_STATE, KIND_ACTIVATION, KIND_OUTPUT } graph_kind;
+static const char *const kind_names[] = {"input", "weight", "constant", "state", "activation", "output"};
+enum { KINDS = sizeof kind_names / sizeof *kind_names };
+
+typedef struct graph_tensor {
+    int64_t elements; /* -1: its dims are not known */
+    int producer, from, to, readers, source;
+    int last, reads; /* found: its last reader, views of it included, and how many read it itself */
+    uint8_t kind, type;
+    bool made, kept; /* found: by its producer; a view of it is an output */
+} graph_tensor;
+
+typedef struct graph_reader {
+    operation_reader *r;
+    operation_list *list;
+    json_scan scan;
+    const char *part; /* "tensor", "occurrence" */
+    int row;          /* that is being read */
+    graph_tensor *tensors;
+    size_t tensor_count, tensor_cap, edges;
+    int occurrence_count;
+    int64_t *begins;    /* by operation: where its places begin among all places; one more at the end */
+    uint8_t *taken;     /* by place: an occurrence stands for it */
+    int64_t memory[4];  /* as stated: weights, activations, at, unsized */
+    int at_op, at_node; /* of the occurrence that `at` names; -1: none does */
+    bool has_tensors, has_occurrences, has_memory;
+} graph_reader;
+
+#define REFUSE(g, ...)                                                                                                 \
+    operation_fail((g)->r, "graph: %s %d: %s", (g)->part, (g)->row, arena_printf((g)->r->arena, __VA_ARGS__))
+
+/* ---- tokens ---- */
+
+static json_scan_token next(graph_reader *g) {
+    const json_scan_token token = json_scan_next(&g->scan);
+    if (token == JSON_SCAN_WRONG) operation_fail(g->r, "graph: %s %d: %s", g->part, g->row, g->scan.why);
+    if (token == JSON_SCAN_END) operation_fail(g->r, "graph: it ends too early");
+    return token;
+}
+
+static void want(graph_reader *g, json_scan_token wanted, const char *what) {
+    if (next(g) != wanted) REFUSE(g, "%s", what);
+}
+
+/* A whole number within bounds. */
+static int64_t number(graph_reader *g, json_scan_token token, int64_t least, int64_t most, const char *what) {
+    const int64_t x = token == JSON_SCAN_INT ? json_scan_int(&g->scan) : -1;
+    if (token != JSON_SCAN_INT) REFUSE(g, "its %s is not a whole number", what);
+    if (x < least || x > most)
+        REFUSE(g, "its %s is %" PRId64 ", but must be %" PRId64 " to %" PRId64, what, x, least, most);
+    return x;
+}
+
+static int next_number(graph_reader *g, int least, int most, const char *what) {
+    return (int)number(g, next(g), least, most, what);
+}
+
+static bool is_text(const graph_reader *g, const char *text) {
+    return g->scan.length == strlen(text) && memcmp(g->scan.text, text, g->scan.length) == 0;
+}
+
+/* ---- tensors ---- */
+
+static uint8_t read_tensor_kind(graph_reader *g) {
+    want(g, JSON_SCAN_TEXT, "its kind is not a text");
+    for (int k = 0; k < KINDS; k++)
+        if (is_text(g, kind_names[k])) return (uint8_t)k;
+    REFUSE(g, "its kind is not input, weight, constant, state, activation or output");
+}
+
+static uint8_t read_tensor_type(graph_reader *g) {
+    char name[32];
+    const json_scan_token token = next(g);
+    if (token == JSON_SCAN_NULL) return DTYPE_NONE;
+    if (token != JSON_SCAN_TEXT || g->scan.length >= sizeof name) REFUSE(g, "its dtype is not the name of one");
+    memcpy(name, g->scan.text, g->scan.length);
+    name[g->scan.length] = '\0';
+    const dtype type = dtype_from_name(name);
+    if (type == DTYPE_NONE) REFUSE(g, "its dtype %s is not known", name);
+    return (uint8_t)type;
+}
+
+/* How many there are; -1: they are not known. */
+static int read_dims(graph_reader *g, int64_t *dims) {
+    json_scan_token token = next(g);
+    int rank = 0;
+    if (token == JSON_SCAN_NULL) return -1;
+    if (token != JSON_SCAN_ARRAY) REFUSE(g, "its dims are not a list");
+    while ((token = next(g)) != JSON_SCAN_ARRAY_END) {
+        if (rank == OPERATION_MAX_RANK) REFUSE(g, "it has more than %d dimensions", (int)OPERATION_MAX_RANK);
+        dims[rank++] = number(g, token, 0, INT64_MAX, "dimension");
+    }
+    return rank;
+}
+
+static int64_t count_elements(int rank, const int64_t *dims) {
+    int64_t n = rank < 0 ? -1 : 1;
+    for (int k = 0; k < rank; k++) {
+        if (dims[k] == 0) return 0;
+        n = checked_mul(n, dims[k]);
+    }
+    return n;
+}
+
+/* Offset and strides: the first and the last element that they reach lie in the source. */
+static void read_strides(graph_reader *g, const graph_tensor *source, int rank, const int64_t *dims, int64_t first) {
+    int64_t last = first;
+    want(g, JSON_SCAN_ARRAY, "its strides are not a list");
+    if (rank < 0 || source->elements < 0)
+        REFUSE(g, "it is a view by strides, but its dims or its source's are not known");
+    for (int k = 0; k < rank; k++) {
+        const int64_t stride = number(g, next(g), -INT64_MAX, INT64_MAX, "stride");
+        const int64_t reach = dims[k] > 0 ? checked_mul(dims[k] - 1, stride) : 0;
+        first = checked_add(first, reach < 0 ? reach : 0);
+        last = checked_add(last, reach > 0 ? reach : 0);
+    }
+    want(g, JSON_SCAN_ARRAY_END, "it has more strides than dimensions");
+    if (first < 0 || last >= source->elements)
+        REFUSE(g, "as a view it reaches from element %" PRId64 " to %" PRId64 ", outside of its source's %" PRId64,
+               first, last, source->elements);
+}
+
+static bool is_alias(const graph_tensor *t) { return t->source >= 0 && t->producer < 0; }
+
+/* Its source stands before it, and has memory of its own: so there is no circle. */
+static void read_view(graph_reader *g, json_scan_token token, graph_tensor *t, int rank, const int64_t *dims) {
+    t->source = (int)number(g, token, 0, (int64_t)g->tensor_count - 1, "source");
+    const graph_tensor *source = &g->tensors[t->source];
+    if (is_alias(source)) REFUSE(g, "its source %d is a view itself", t->source);
+    if (source->type != t->type) REFUSE(g, "its dtype is not that of its source %d", t->source);
+    token = next(g);
+    if (token != JSON_SCAN_ARRAY_END) {
+        read_strides(g, source, rank, dims, number(g, token, 0, INT64_MAX, "offset"));
+        token = next(g);
+    } else if (t->producer >= 0) {
+        REFUSE(g, "it is made by occurrence %d, and is a view without strides", t->producer);
+    } else if (t->elements != source->elements) {
+        REFUSE(g, "it has %" PRId64 " elements, and its source %d has %" PRId64, t->elements, t->source,
+               source->elements);
+    }
+    if (token != JSON_SCAN_ARRAY_END) REFUSE(g, "there is more behind it than a view has");
+}
+
+static void read_tensor(graph_reader *g) {
+    int64_t dims[OPERATION_MAX_RANK];
+    graph_tensor t = {.source = -1, .last = -1};
+    want(g, JSON_SCAN_TEXT, "its name is not a text");
+    t.kind = read_tensor_kind(g);
+    t.type = read_tensor_type(g);
+    const int rank = read_dims(g, dims);
+    t.elements = count_elements(rank, dims);
+    t.producer = next_number(g, -1, MOST_OCCURRENCES, "producer");
+    t.from = next_number(g, 0, MOST_OCCURRENCES, "first occurrence");
+    t.to = next_number(g, -1, MOST_OCCURRENCES, "last occurrence");
+    t.readers = next_number(g, 0, MOST_OCCURRENCES, "number of readers");
+    const json_scan_token token = next(g);
+    if (token != JSON_SCAN_ARRAY_END) read_view(g, token, &t, rank, dims);
+    const bool needs = t.kind == KIND_OUTPUT || t.kind == KIND_ACTIVATION;
+    if (!needs && t.producer >= 0) REFUSE(g, "no occurrence can make what is %s", kind_names[t.kind]);
+    if (needs && t.producer < 0 && t.source < 0) REFUSE(g, "no occurrence makes it");
+    if (t.kind == KIND_OUTPUT && is_alias(&t)) g->tensors[t.source].kept = true;
+    arena_grow(g->r->arena, (void **)&g->tensors, &g->tensor_cap, g->tensor_count, sizeof *g->tensors);
+    g->tensors[g->tensor_count++] = t;
+}
+
+/* ---- occurrences ---- */
+
+/* Where the places of each operation begin among all places. */
+static void count_places(graph_reader *g) {
+    const operation_list *list = g->list;
+    g->begins = arena_array(g->r->arena, int64_t, list->count + 1);
+    for (int k = 0; k < list->count; k++) {
+        const operation *o = &list->items[k];
+        const int64_t places = operation_number(g->r, o->source, "occurrences", 1, INT64_MAX, 1);
+        g->begins[k + 1] = checked_add(g->begins[k], o->count > 0 ? places : 0);
+    }
+    if (g->begins[list->count] > MOST_OCCURRENCES)
+        operation_fail(g->r, "graph: the operations have more than %d occurrences", MOST_OCCURRENCES);
+    g->taken = arena_array(g->r->arena, uint8_t, g->begins[list->count]);
+}
+
+static void take_place(graph_reader *g, int op, int place) {
+    uint8_t *taken = &g->taken[g->begins[op] + place];
+    if (*taken) REFUSE(g, "place %d of %s stands there before", place, g->list->items[op].id);
+    *taken = 1;
+}
+
+static void read_edge(graph_reader *g, int index) {
+    graph_tensor *t = &g->tensors[index], *under = is_alias(t) ? &g->tensors[t->source] : t;
+    if (under->producer >= g->row)
+        REFUSE(g, "it reads tensor %d, which occurrence %d makes: one later than itself, or itself", index,
+               under->producer);
+    t->reads++;
+    t->last = under->last = g->row;
+}
+
+/* What a loop or a branch makes is there from the beginning of its body. */
+static void make_edge(graph_reader *g, int index, const operation *o) {
+    graph_tensor *t = &g->tensors[index];
+    const bool control = o->rec.kind == OP_MOVE && o->rec.what && strcmp(o->rec.what, "control") == 0;
+    if (t->producer != g->row) REFUSE(g, "it makes tensor %d, whose producer is %d", index, t->producer);
+    if (t->made) REFUSE(g, "it makes tensor %d twice", index);
+    if (t->from > g->row || (t->from < g->row && !control))
+        REFUSE(g, "it makes tensor %d, which is said to be needed from %d", index, t->from);
+    t->made = true;
+    if (t->last < g->row) t->last = g->row;
+}
+
+/* How many elements one of its outputs must have; less than 1: its shape does not say it. */
+static int64_t shape_elements(const oprec *rec) {
+    static const op_kind outputs[] = {OP_CONV, OP_ELEMENTWISE, OP_NORM, OP_POOL, OP_SOFTMAX};
+    if (!rec->shape) return -1;
+    if (rec->kind == OP_GEMM && !rec->what && rec->rank == 3)
+        return checked_mul(oprec_int(rec, "batch", 1), checked_mul(rec->shape[0], rec->shape[1]));
+    for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
+        if (outputs[k] == rec->kind) return count_elements(rec->rank, rec->shape);
+    return -1;
+}
+
+static void read_edges(graph_reader *g, const operation *o, bool made) {
+    const int64_t wanted = made ? shape_elements(&o->rec) : -1;
+    bool fits = wanted < 1;
+    json_scan_token token;
+    want(g, JSON_SCAN_ARRAY, made ? "what it makes is not a list" : "what it reads is not a list");
+    while ((token = next(g)) != JSON_SCAN_ARRAY_END) {
+        const int index = (int)number(g, token, 0, (int64_t)g->tensor_count - 1, "tensor");
+        if (++g->edges > MOST_EDGES) operation_fail(g->r, "graph: it has more than %d reads and writes", MOST_EDGES);
+        if (made)
+            make_edge(g, index, o);
+        else
+            read_edge(g, index);
+        fits = fits || g->tensors[index].elements < 0 || g->tensors[index].elements == wanted;
+    }
+    if (!fits) REFUSE(g, "none of the tensors that it makes is as large as the shape of %s", o->id);
+}
+
+static void read_occurrence(graph_reader *g) {
+    const int op = next_number(g, 0, g->list->count - 1, "operation");
+    const operation *o = &g->list->items[op];
+    const int64_t places = g->begins[op + 1] - g->begins[op];
+    if (places == 0) REFUSE(g, "%s never runs: its count is 0", o->id);
+    take_place(g, op, next_number(g, 0, (int)places - 1, "place"));
+    const int nodes = (int)json_array_size(json_object_get(o->source, "nodes"));
+    const int first = next_number(g, 0, nodes - 1, "first node");
+    (void)next_number(g, 1, nodes - first, "number of nodes");
+    read_edges(g, o, false);
+    read_edges(g, o, true);
+    want(g, JSON_SCAN_ARRAY_END, "there is more behind it than an occurrence has");
+    if (g->memory[2] == g->row) {
+        g->at_op = op;
+        g->at_node = first;
+    }
+    g->occurrence_count++;
+}
+
+/* ---- all of it ---- */
+
+static void read_rows(graph_reader *g, const char *part, int most, void (*read)(graph_reader *g)) {
+    json_scan_token token;
+    g->part = part;
+    g->row = 0;
+    want(g, JSON_SCAN_ARRAY, "it is not in a list");
+    for (; (token = next(g)) != JSON_SCAN_ARRAY_END; g->row++) {
+        if (g->row == most) operation_fail(g->r, "graph: it has more than %d %ss", most, part);
+        if (token != JSON_SCAN_ARRAY) REFUSE(g, "it is not a list");
+        read(g);
+    }
+}
+
+static void read_memory(graph_reader *g) {
+    static const char *const names[] = {"weights", "activations", "at", "unsized"};
+    g->part = "memory";
+    want(g, JSON_SCAN_OBJECT, "it is not an object");
+    while (next(g) == JSON_SCAN_KEY) {
+        int at = 0;
+        while (at < 4 && !is_text(g, names[at])) at++;
+        const json_scan_token token = next(g);
+        if (at < 4)
+            g->memory[at] = number(g, token, 0, INT64_MAX, names[at]);
+        else if (!json_scan_skip(&g->scan, token))
+            REFUSE(g, "%s", g->scan.why);
+    }
+}
+
+static void read_members(graph_reader *g) {
+    g->part = "member";
+    want(g, JSON_SCAN_OBJECT, "it is not an object");
+    while (next(g) == JSON_SCAN_KEY) {
+        const bool tensors = is_text(g, "tensors"), occurrences = is_text(g, "occurrences");
+        if ((tensors && g->has_tensors) || (occurrences && (g->has_occurrences || !g->has_tensors || !g->has_memory)))
+            operation_fail(g->r, "graph: memory and tensors must stand before occurrences, and each once");
+        if (tensors) {
+            read_rows(g, "tensor", MOST_TENSORS, read_tensor);
+            g->has_tensors = true;
+        } else if (occurrences) {
+            read_rows(g, "occurrence", MOST_OCCURRENCES, read_occurrence);
+            g->has_occurrences = true;
+        } else if (is_text(g, "memory") && !g->has_memory) {
+            read_memory(g);
+            g->has_memory = true;
+        } else if (!json_scan_skip(&g->scan, next(g))) {
+            operation_fail(g->r, "graph: %s", g->scan.why);
+        }
+        g->part = "member";
+    }
+    if (!g->has_tensors || !g->has_occurrences || !g->has_memory)
+        operation_fail(g->r, "graph: it lacks tensors, occurrences or memory; extract the operations again");
+}
+
+/* Views may stand for all occurrences of what is free. */
+static void check_places(graph_reader *g) {
+    for (int k = 0; k < g->list->count; k++) {
+        const operation *o = &g->list->items[k];
+        int64_t found = 0;
+        const int64_t places = g->begins[k + 1] - g->begins[k];
+        for (int64_t at = g->begins[k]; at < g->begins[k + 1]; at++) found += g->taken[at];
+        if (found != places && !operation_is_free(&o->rec))
+            operation_fail(g->r, "graph: %s has %" PRId64 " occurrences, %" PRId64 " of them stand there", o->id,
+                           places, found);
+    }
+}
+
+/* What is needed until the end may be an output, whatever else it is. */
+static void check_tensor(graph_reader *g, const graph_tensor *t) {
+    const int end = g->occurrence_count - 1;
+    const bool kept = t->kept || t->kind == KIND_OUTPUT, early = t->kind != KIND_STATE && t->producer < 0;
+    if (t->producer >= 0 && !t->made) REFUSE(g, "occurrence %d, its producer, does not make it", t->producer);
+    if (t->reads != t->readers) REFUSE(g, "it has %d readers, not %d", t->reads, t->readers);
+    if (kept ? t->to != end : t->to != t->last && (t->producer >= 0 || t->to != end))
+        REFUSE(g, "it is needed until occurrence %d, not %d", kept ? end : t->last, t->to);
+    if (early && t->from != 0) REFUSE(g, "it is there from the beginning, not from occurrence %d", t->from);
+    if (t->to >= 0 && t->from > t->to) REFUSE(g, "it is needed from occurrence %d to %d", t->from, t->to);
+}
+
+static void check_memory(graph_reader *g) {
+    static const char *const names[] = {"the weights take", "the activations take at most", "that is at occurrence",
+                                        "of unknown size are"};
+    liveness l;
+    int64_t found[4] = {0};
+    int at;
+    liveness_begin(&l, g->r->arena, g->occurrence_count);
+    for (size_t k = 0; k < g->tensor_count; k++) {
+        const graph_tensor *t = &g->tensors[k];
+        const bool sized = t->elements >= 0 && dtype_get((dtype)t->type)->bits > 0;
+        if (is_alias(t)) continue;
+        if (!sized)
+            found[3]++;
+        else if (t->kind == KIND_WEIGHT || t->kind == KIND_CONSTANT)
+            found[0] = checked_add(found[0], dtype_bytes((dtype)t->type, t->elements));
+        else
+            liveness_add(&l, dtype_bytes((dtype)t->type, t->elements), t->from, t->to);
+    }
+    found[1] = liveness_peak(&l, &at);
+    found[2] = at;
+    for (int k = 0; k < 4; k++)
+        if (found[k] != g->memory[k])
+            operation_fail(g->r, "graph: memory: %s %" PRId64 ", not %" PRId64, names[k], found[k], g->memory[k]);
+}
+
+void operation_read_graph(operation_reader *r, char *text, size_t n, operation_list *list) {
+    graph_reader g = {.r = r, .list = list, .part = "member", .at_op = -1};
+    json_scan_begin(&g.scan, text, n, DEPTH);
+    count_places(&g);
+    read_members(&g);
+    if (json_scan_next(&g.scan) != JSON_SCAN_END) operation_fail(r, "graph: there is more behind it");
+    check_places(&g);
+    g.part = "tensor";
+    for (size_t k = 0; k < g.tensor_count; k++) {
+        g.row = (int)k;
+        check_tensor(&g, &g.tensors[k]);
+    }
+    check_memory(&g);
+    if (g.at_op < 0) return; /* it runs nothing */
+    const json_t *nodes = json_object_get(list->items[g.at_op].source, "nodes");
+    const char *at = json_string_value(json_array_get(nodes, (size_t)g.at_node));
+    if (!at) operation_fail(r, "graph: a node of %s is not a text", list->items[g.at_op].id);
+    list->memory = (operation_memory){.known = true,
+                                      .weight_bytes = g.memory[0],
+                                      .activation_bytes = g.memory[1],
+                                      .at = arena_strndup(r->arena, at, strlen(at)),
+                                      .least = g.memory[3] > 0};
+}
