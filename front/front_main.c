@@ -1,8 +1,11 @@
 /* ceiling-scout: one command in front of the programs that lie beside it, as git has. A command is a program with its
  * first words, which gets the rest of the line as it was typed; or a table of options for a script, which finds them in
- * its environment, where make leaves them too. Nothing is done here, and what was started ends with its own code. */
+ * its environment, where make leaves them too; or the zoo. Nothing else is done here, and what was started ends with
+ * its own code. */
 #include "common/cli.h"
 #include "common/version.h"
+#include "front/start.h"
+#include "front/zoo.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,6 +32,7 @@ static const char about[] =
     "  ceiling-scout compare BEFORE AFTER  what got slower or faster between two runs (analyze compare)\n"
     "  ceiling-scout dispatch DIR          the table that deployment loads (analyze dispatch)\n"
     "  ceiling-scout validate              a kernel of your own beside the library's: keep or revert\n"
+    "  ceiling-scout zoo                   profile many models at many sizes, again where something has changed\n"
     "  ceiling-scout help COMMAND          the --help of a command";
 
 static const char after[] =
@@ -47,46 +51,6 @@ static const char after[] =
     "  4  the environment failed: memory, disk, device, or a program that was not built\n"
     "  5  a comparison says revert, or found what it was told to fail on\n";
 
-/* ---- what lies beside this program ---- */
-
-static bool is_file(const char *path) {
-    struct stat about_it;
-    return stat(path, &about_it) == 0 && S_ISREG(about_it.st_mode);
-}
-
-/* "DIR/PLACE/NAME", DIR being this program's own folder. False: it has none, or the path is too long. */
-static bool beside(const char *place, const char *name, char *path, size_t room) {
-    char self[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0) return false;
-    self[n] = 0;
-    char *const slash = strrchr(self, '/');
-    if (!slash) return false;
-    *slash = 0;
-    const int length = snprintf(path, room, "%s/%s%s", self, place, name);
-    return length > 0 && (size_t)length < room;
-}
-
-/* Installed, or in the folder of a build; or in the source tree. */
-static bool find_script(const char *name, char *path, size_t room) {
-    return (beside("../lib/ceiling-scout/", name, path, room) && is_file(path)) ||
-           (beside("../scripts/", name, path, room) && is_file(path));
-}
-
-static bool find_program(const char *name, char *path, size_t room) {
-    return beside("", name, path, room) && is_file(path);
-}
-
-static status_code not_there(const char *name, status *st) {
-    return status_set(st, STATUS_ENVIRONMENT, "%s is not beside this program; build it with make, or install it again",
-                      name);
-}
-
-static status_code start(const char *path, char **argv, status *st) {
-    execv(path, argv);
-    return status_set(st, STATUS_ENVIRONMENT, "%s cannot be started: %s", path, strerror(errno));
-}
-
 /* ---- a program with its first words ---- */
 
 typedef struct command command;
@@ -97,40 +61,13 @@ struct command {
 };
 
 static status_code run_program(const command *c, int argc, char **argv, status *st) {
-    char path[PATH_MAX], name[32], first[32];
-    int n = 0;
-    if (!find_program(c->program, path, sizeof path)) return not_there(c->program, st);
-    char **line = calloc((size_t)argc + 2, sizeof *line);
-    if (!line) return status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    snprintf(name, sizeof name, "%s", c->program);
-    line[n++] = name;
-    if (c->first) {
-        snprintf(first, sizeof first, "%s", c->first);
-        line[n++] = first;
-    }
-    for (int k = 1; k < argc; k++) line[n++] = argv[k];
-    (void)start(path, line, st);
-    free(line);
-    return st->code;
+    return start_program(c->program, c->first, argc, argv, st);
 }
 
 /* ---- a script with its environment ---- */
 
-typedef struct settings { /* NULL and 0: not given */
-    const char *model, *precision, *device, *regime, *out;
-    const char *target_ci, *min_time;
-    bool quick, no_wait;
-    const char *before, *after, *shape, *op;
-    int64_t batch, seq;
-    double budget;
-    cli_bindings dims;
-    cli_positionals files;
-} settings;
-
 #define AT(member) offsetof(settings, member)
-static const char *const counted[] = {"model", "fp16", "bf16", "fp32", NULL}; /* what extract_ops takes */
 static const char *const precisions[] = {"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", NULL}; /* scout_batch */
-static const char *const regimes[] = {"sustained", "burst", NULL};
 
 /* Those of `profile` and then those of `validate`; what is in the middle belongs to both. */
 static const cli_option rows[] = {
@@ -157,7 +94,7 @@ static const cli_option rows[] = {
     {.name = "precision",
      .argument = "P",
      .kind = CLI_CHOICE,
-     .choices = counted,
+     .choices = start_precisions,
      .offset = AT(precision),
      .help = "take floating-point operations as fp16, bf16 or fp32; model (the default) leaves them as they are"},
     {.name = "out",
@@ -192,7 +129,7 @@ static const cli_option rows[] = {
     {.name = "regime",
      .argument = "R",
      .kind = CLI_CHOICE,
-     .choices = regimes,
+     .choices = start_regimes,
      .offset = AT(regime),
      .help = "sustained (under load until the clock is steady; the default) or burst"},
     {.name = "budget",
@@ -254,80 +191,11 @@ static const cli_spec validate_spec = {
     .positional = "",
 };
 
-/* One variable: "PROFILE_BATCH" is text or, for NULL, not there, whatever was exported before. */
-static bool give(const char *prefix, const char *name, const char *text) {
-    char variable[40];
-    snprintf(variable, sizeof variable, "%s_%s", prefix, name);
-    return (text ? setenv(variable, text, 1) : unsetenv(variable)) == 0;
-}
-
-static bool give_settings(const char *prefix, const settings *s, const char *scout, const char *analyze) {
-    char batch[24] = "", seq[24] = "", budget[40] = "";
-    if (s->batch) snprintf(batch, sizeof batch, "%" PRId64, s->batch);
-    if (s->seq) snprintf(seq, sizeof seq, "%" PRId64, s->seq);
-    if (s->budget > 0) snprintf(budget, sizeof budget, "%.12g", s->budget);
-    const struct {
-        const char *name, *text;
-    } all[] = {{"MODEL", s->model},
-               {"OUT", s->out},
-               {"BATCH", batch},
-               {"SEQ", seq},
-               {"DIM", NULL},
-               {"DEVICE", s->device},
-               {"REGIME", s->regime},
-               {"BUDGET", budget},
-               {"SCOUT", scout},
-               {"ANALYZE", analyze},
-               {"BEFORE", s->before},
-               {"AFTER", s->after},
-               {"SHAPE", s->shape},
-               {"OP", s->op},
-               {"PRECISION", s->precision},
-               {"QUICK", s->quick ? "1" : NULL},
-               {"NO_WAIT", s->no_wait ? "1" : NULL},
-               {"TARGET_CI", s->target_ci},
-               {"MIN_TIME", s->min_time}};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
-        if (!give(prefix, all[k].name, all[k].text && *all[k].text ? all[k].text : NULL)) return false;
-    return true;
-}
-
-/* "--dim=NAME=N" for each, behind `n` words. */
-static bool add_dims(const cli_bindings *dims, char **line, int n) {
-    for (int k = 0; k < dims->count; k++)
-        if (asprintf(&line[n + k], "--dim=%s=%" PRId64, dims->items[k].name, dims->items[k].number) < 0) {
-            line[n + k] = NULL;
-            return false;
-        }
-    return true;
-}
-
-/* `program` is the script's first word; the others it finds in its environment. */
-static status_code run_script(const char *script, const char *program, const char *prefix, const settings *s,
-                              status *st) {
-    char path[PATH_MAX], first[PATH_MAX], scout[PATH_MAX], analyze[PATH_MAX];
-    if (!find_script(script, path, sizeof path)) return not_there(script, st);
-    if (!find_program(program, first, sizeof first)) return not_there(program, st);
-    if (!find_program("scout_batch", scout, sizeof scout)) return not_there("scout_batch", st);
-    if (!find_program("analyze", analyze, sizeof analyze)) return not_there("analyze", st);
-    char **line = calloc((size_t)s->dims.count + 3, sizeof *line);
-    if (line && add_dims(&s->dims, line, 2) && give_settings(prefix, s, scout, analyze)) {
-        line[0] = path;
-        line[1] = first;
-        (void)start(path, line, st);
-    } else {
-        status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
-    }
-    for (int k = 0; line && k < s->dims.count; k++) free(line[2 + k]);
-    free(line);
-    return st->code;
-}
-
 static status_code run_profile(const command *c, int argc, char **argv, status *st) {
     settings s = {.files.items = &s.model};
     (void)c;
     if (cli_parse(&profile_spec, argc, argv, &s, st) == CLI_RUN)
-        (void)run_script("profile.sh", "extract_ops", "PROFILE", &s, st);
+        (void)start_script("profile.sh", "extract_ops", "PROFILE", &s, st);
     cli_bindings_free(&s.dims);
     return st->code;
 }
@@ -340,7 +208,12 @@ static status_code run_validate(const command *c, int argc, char **argv, status 
         return status_set(st, STATUS_USAGE,
                           "--%s is missing; say " NAME " validate --after ./mine.so --shape 4096,4096,4096",
                           s.after ? "shape" : "after");
-    return run_script("validate.sh", "scout_batch", "VALIDATE", &s, st);
+    return start_script("validate.sh", "scout_batch", "VALIDATE", &s, st);
+}
+
+static status_code run_zoo(const command *c, int argc, char **argv, status *st) {
+    (void)c;
+    return zoo_command(argc, argv, st);
 }
 
 /* ---- from the first word to a command ---- */
@@ -358,6 +231,7 @@ static const command commands[] = {
     {"compare", run_program, "analyze", "compare"},
     {"dispatch", run_program, "analyze", "dispatch"},
     {"validate", run_validate, NULL, NULL},
+    {"zoo", run_zoo, NULL, NULL},
     {"help", run_help, NULL, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -31,3 +31,16 @@ profile: export PROFILE_BUDGET := $(BUDGET)
 profile: $(PROGRAMS)
 	$(Q)scripts/profile.sh $(PROGRAM)
 endif
+
+# Many models, each at several sizes, by the same script: ceiling-scout zoo. A night is that with its digest at the end.
+ZOO ?= models/zoo.json
+ONLY ?=
+.PHONY: zoo zoo-list nightly
+zoo zoo-list nightly: export ZOO_ZOO := $(ZOO)
+zoo zoo-list nightly: export ZOO_ONLY := $(ONLY)
+zoo zoo-list nightly: export ZOO_BUDGET := $(BUDGET)
+zoo zoo-list nightly: export ZOO_OUT := $(OUT)
+zoo-list: ZOO_HOW := --list
+nightly: ZOO_HOW := --digest
+zoo zoo-list nightly: $(PROGRAMS)
+	$(Q)$(FRONT) zoo $(ZOO_HOW) $${ZOO_ONLY:+"--only=$$ZOO_ONLY"} $${ZOO_BUDGET:+"--budget=$$ZOO_BUDGET"} "--out=$$ZOO_OUT" -- "$$ZOO_ZOO"

@@ -227,10 +227,119 @@ def quantised_mlp(folder):
     save(folder, "quantised_mlp.onnx", graph)
 
 
+def pruned_mlp(folder):
+    """Three products whose weights are pruned: 2 of 4, blocks of 64 (seven of eight are zero), and one by one."""
+    b = Builder(5)
+
+    def layer(x, name, weight):
+        biased = b.op("Add", b.op("MatMul", x, b.const(f"{name}.weight", weight)), b.weight(f"{name}.bias", weight.shape[1]))
+        return b.op("Relu", biased)
+
+    def values(rows, columns):
+        return (b.random.standard_normal((rows, columns)) * 0.05).astype(np.float32)
+
+    halved = values(64, 128).reshape(16, 4, 128)
+    np.put_along_axis(halved, np.argsort(np.abs(halved), axis=1, kind="stable")[:, :2], 0, axis=1)
+    halved = halved.reshape(64, 128)
+    blocks = np.zeros((128, 256), np.float32)
+    blocks[64:, 128:192] = values(64, 64)
+    thinned = values(256, 32) * (b.random.random((256, 32)) < 0.1)
+    x = "features"
+    for name, weight in (("two_of_four", halved), ("blocks", blocks), ("thinned", thinned)):
+        x = layer(x, name, weight)
+    b.op("Softmax", x, axis=-1, name="probabilities")
+    graph = helper.make_graph(
+        b.nodes, "pruned_mlp", [value("features", TensorProto.FLOAT, "batch", 64)],
+        [value("probabilities", TensorProto.FLOAT, "batch", 32)], b.initializers)
+    save(folder, "pruned_mlp.onnx", graph)
+
+
+def small_resnet(folder):
+    """A stem and three residual blocks, one of them strided with a projection; batch norms left unfused."""
+    b = Builder(6)
+
+    def conv_norm(x, name, out, inside, size, stride=1):
+        edge = size // 2
+        x = b.op("Conv", x, b.weight(f"{name}.weight", out, inside, size, size), name=name, strides=[stride, stride],
+                 pads=[edge] * 4)
+        parts = [b.const(f"{name}.norm.{part}", np.full(out, start, np.float32))
+                 for part, start in (("scale", 1), ("bias", 0), ("mean", 0), ("var", 1))]
+        return b.op("BatchNormalization", x, *parts, name=f"{name}_norm")
+
+    def block(x, name, inside, out, stride=1):
+        y = b.op("Relu", conv_norm(x, f"{name}_first", out, inside, 3, stride))
+        y = conv_norm(y, f"{name}_second", out, out, 3)
+        if stride > 1:
+            x = conv_norm(x, f"{name}_project", out, inside, 1, stride)
+        return b.op("Relu", b.op("Add", y, x))
+
+    x = b.op("Relu", conv_norm("image", "stem", 16, 3, 3))
+    x = block(x, "block1", 16, 16)
+    x = block(x, "block2", 16, 32, stride=2)
+    x = block(x, "block3", 32, 32)
+    x = b.op("Flatten", b.op("GlobalAveragePool", x), axis=1)
+    b.op("Gemm", x, b.weight("classifier.weight", 10, 32), b.weight("classifier.bias", 10), transB=1, name="scores")
+    graph = helper.make_graph(
+        b.nodes, "small_resnet", [value("image", TensorProto.FLOAT, "batch", 3, 32, 32)],
+        [value("scores", TensorProto.FLOAT, "batch", 10)], b.initializers)
+    save(folder, "small_resnet.onnx", graph)
+
+
+def decoder_step(folder):
+    """One token through a decoder block with a cache of keys and values: grouped queries, RMS norm, a gated product."""
+    width, heads, groups, size, inner = 64, 4, 2, 16, 128
+    b = Builder(7)
+    b.real("two", 2.0), b.real("epsilon", 1e-6), b.real("scale", 1.0 / np.sqrt(size))
+    b.ints("of_queries", 0, 1, heads, size), b.ints("of_keys", 0, 1, groups, size), b.ints("axis_2", 2)
+    b.ints("repeated", 1, 1, heads // groups, 1, 1), b.ints("per_head", 0, heads, -1, size), b.ints("flat", 0, 1, width)
+
+    def norm(x, name):
+        mean = b.op("ReduceMean", b.op("Pow", x, "two"), axes=[-1], keepdims=1)
+        scaled = b.op("Div", x, b.op("Sqrt", b.op("Add", mean, "epsilon")))
+        return b.op("Mul", scaled, b.const(f"{name}.weight", np.ones(width, np.float32)))
+
+    def project(x, name, out, inside=width):
+        return b.op("MatMul", x, b.weight(f"{name}.weight", inside, out))
+
+    def heads_of(x, sizes):
+        return b.op("Transpose", b.op("Reshape", x, sizes), perm=[0, 2, 1, 3])
+
+    def cached(x, past, present):
+        whole = b.op("Concat", past, heads_of(x, "of_keys"), axis=2, name=present)
+        wide = b.op("Expand", b.op("Unsqueeze", whole, "axis_2"), "repeated")
+        return b.op("Reshape", wide, "per_head")
+
+    normed = norm("hidden", "norm1")
+    queries = heads_of(project(normed, "query", heads * size), "of_queries")
+    keys = cached(project(normed, "key", groups * size), "past_key", "present_key")
+    values = cached(project(normed, "value", groups * size), "past_value", "present_value")
+    scores = b.op("Mul", b.op("MatMul", queries, b.op("Transpose", keys, perm=[0, 1, 3, 2])), "scale")
+    mixed = b.op("Transpose", b.op("MatMul", b.op("Softmax", scores, axis=-1), values), perm=[0, 2, 1, 3])
+    flat = b.op("Reshape", mixed, "flat")
+    x = b.op("Add", "hidden", project(flat, "out", width))
+
+    normed = norm(x, "norm2")
+    gate = project(normed, "gate", inner)
+    silu = b.op("Mul", gate, b.op("Sigmoid", gate))
+    gated = b.op("Mul", silu, project(normed, "up", inner))
+    b.op("Add", x, project(gated, "down", width, inner), name="next_hidden")
+
+    cache = ("batch_size", groups, "past_sequence_length", size)
+    grown = ("batch_size", groups, "total_sequence_length", size)
+    graph = helper.make_graph(
+        b.nodes, "decoder_step",
+        [value("hidden", TensorProto.FLOAT, "batch_size", 1, width), value("past_key", TensorProto.FLOAT, *cache),
+         value("past_value", TensorProto.FLOAT, *cache)],
+        [value("next_hidden", TensorProto.FLOAT, "batch_size", 1, width),
+         value("present_key", TensorProto.FLOAT, *grown), value("present_value", TensorProto.FLOAT, *grown)],
+        b.initializers)
+    save(folder, "decoder_step.onnx", graph)
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "models")
     os.makedirs(folder, exist_ok=True)
-    for make in (transformer_block, small_conv, control_flow, quantised_mlp):
+    for make in (transformer_block, small_conv, control_flow, quantised_mlp, pruned_mlp, small_resnet, decoder_step):
         make(folder)
 
 

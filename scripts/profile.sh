@@ -4,7 +4,8 @@
 # scout_batch, which is what PROFILE_DEVICE to PROFILE_MIN_TIME are for, then, where PROFILE_ANALYZE names
 # it, analyze, for a dispatch table and for a summary, which is printed at the end, done again or not.
 # What `make profile` and `ceiling-scout profile` do.
-# Usage: PROFILE_MODEL=FILE [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
+# With PROFILE_ASK=folder it prints the folder and does nothing. PROFILE_NAME takes the place of the model's file name.
+# Usage: PROFILE_MODEL=FILE [PROFILE_NAME=NAME] [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
 #        [PROFILE_QUICK=1] [PROFILE_TARGET_CI=X%] [PROFILE_MIN_TIME=SECONDS] [PROFILE_NO_WAIT=1]
 #        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [--dim=NAME=N | option of extract_ops]…
@@ -42,7 +43,7 @@ escaped() {
     printf '%s' "${text//\//%2F}"
 }
 name=$(basename -- "$model")
-stem=${name%.*}
+stem=${PROFILE_NAME:-${name%.*}}
 case $stem in '' | . | ..) stem=model ;; esac
 folder=$out/$stem
 tag=
@@ -60,6 +61,10 @@ for dim in ${dims[@]+"${dims[@]}"}; do tag+=,$(escaped "$dim") options+=("--dim=
 if [[ -n $tag ]]; then folder+=@${tag#[_,]}; fi
 case $model in -*) model=./$model ;; esac
 case $folder in -*) folder=./$folder ;; esac
+if [[ ${PROFILE_ASK:-} == folder ]]; then
+    printf '%s\n' "$folder"
+    exit 0
+fi
 
 # Two models of one name would take turns in one folder and throw away each other's results: the second is refused. A
 # model that is gone has moved, most likely, and leaves its folder to its next path.
@@ -177,7 +182,7 @@ measure() {
         printf '%s\n' "$want" >"$begun"
         "$scout" "$folder/ops.json" -o "$folder" "${measuring[@]+"${measuring[@]}"}" ${resume[@]+"${resume[@]}"} \
             ${PROFILE_NO_WAIT:+--no-wait} {lock}>&- || code=$?
-        if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json"; then
+        if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json" && ! grep -q '^  "stopped": true,$' "$folder/run.json"; then
             rm -f -- "$begun"
             printf '%s\n%s\n%s\n' "$code" "$(count_reports)" "$want" >"$stamp"
             say "wrote $folder/reports"

@@ -32,6 +32,8 @@ test_needs=(
     "libonnx-testdata|onnx's own test models|true"
     "python3|Python 3.11 or newer|command -v python3"
     "python3-venv|Python's venv and ensurepip|python3 -c 'import ensurepip, venv'"
+    "curl|curl, which loads the models of a zoo|command -v curl"
+    "openssl|openssl, for the server that they are loaded from|command -v openssl"
     "chromium|Chromium, which opens report.html|command -v chromium"
     "fonts-liberation|a font for it|true"
 )

@@ -100,7 +100,8 @@ static void write_open(const explain *e) {
         const char *text = json_string_value(json_array_get(undecided, k));
         if (text) list = arena_printf(e->arena, "%s%s%s", list, *list ? ", " : "", text);
     }
-    if (*list) explain_tell(e, "Not decided within the budget: %s. A larger --budget narrows it.", list);
+    if (*list)
+        explain_tell(e, "Not decided when the run ended: %s. A larger --budget or --target-ci 0.5%% goes on.", list);
 }
 
 void explain_candidates(const explain *e) {

@@ -184,7 +184,8 @@ scout_answer ceilings_lab_fall(const ceilings_lab *lab, const timing_subject *su
         *why = lane.why;
         return SCOUT_LOST;
     }
-    if (lane.answer == SCOUT_OK && lane.still_hz > 0) *fall = fmax(1 - lane.held_hz / lane.still_hz, 0);
+    if (lane.answer == SCOUT_OK && lane.still_hz > 0 && lane.held_hz > 0)
+        *fall = fmax(1 - lane.held_hz / lane.still_hz, 0);
     return SCOUT_OK;
 }
 

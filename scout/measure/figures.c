@@ -270,9 +270,11 @@ static size_t clocked_passes(const json_t *m, const json_t *row, bool first, est
     return n;
 }
 
+double figures_usual_target(bool host) { return host ? host_target : target; }
+
 static double target_of(const json_t *m) {
     const double asked = json_get_positive(m, "target_ci");
-    return asked > 0 ? asked : json_is_true(json_object_get(m, "host")) ? host_target : target;
+    return asked > 0 ? asked : figures_usual_target(json_is_true(json_object_get(m, "host")));
 }
 
 static const char *quality_of(const json_t *m, const json_t *row, const estimate *e) {
@@ -709,6 +711,8 @@ double figures_open(const json_t *m) {
     if (!isfinite(ci)) return INFINITY;
     const bool host = json_is_true(json_object_get(m, "host"));
     const int passes = figures_passes(m), decided = (int)estimate_decided;
-    const double time = passes < (host ? decided : (int)estimate_last_look()) && figures_wide(m) ? ci : 0;
+    const bool to_last =
+        !host || json_get_positive(m, "target_ci") > 0; /* a host's passes take long: unless it is asked */
+    const double time = passes < (to_last ? (int)estimate_last_look() : decided) && figures_wide(m) ? ci : 0;
     return fmax(time, passes < decided ? gain_open(m, base) : 0);
 }

@@ -12,6 +12,7 @@
 json_t *figures_add(json_t *measurement, const json_t *pass);
 
 /* A time is good, and no longer open, once it is known to so much: relative; 0: as the method says. */
+double figures_usual_target(bool host);
 void figures_aim(json_t *measurement, double target_ci);
 
 /* Seconds that its blocks ran. */

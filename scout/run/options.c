@@ -171,13 +171,15 @@ static const cli_option rows[] = {
      .argument = "X%",
      .kind = CLI_CALL,
      .call = take_target,
-     .help = "measure until a time is known to ± X %, and call it good then (1 %, on a host 2 %)"},
+     .help =
+         "measure until a time is known to ± X %, in 26 passes at most, and call it good then (1 %, on a host 2 %)"},
     {.name = "min-time",
      .argument = "SECONDS",
      .kind = CLI_SECONDS,
      .max = 3600,
      .offset = AT(min_time_s),
-     .help = "time the blocks of each operation for so long at least, however narrow its interval is"},
+     .help = "spend so long on the blocks of each operation and of what it is compared with, however narrow its "
+             "interval is"},
     {.name = "quick",
      .kind = CLI_FLAG,
      .offset = AT(quick),

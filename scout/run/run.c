@@ -254,6 +254,7 @@ static void finish(run *r, bool good, status *st) {
     /* stopped in a later pass: every operation has its figure */
     const bool late = !good && *r->stop != 0 && !r->interrupted && st->code == STATUS_INCOMPLETE;
     const bool whole = (good || late) && !r->interrupted && r->failure.code == STATUS_OK;
+    r->stopped = late;
     show_progress_end(&r->progress);
     run_files_reports(r, whole ? counts.model_us : -1);
     if (whole && r->options->ops_path) run_files_clean(r); /* one operation says nothing about what else is there */
@@ -276,7 +277,13 @@ static void finish(run *r, bool good, status *st) {
                    r->options->output && !r->options->output_is_file && r->options->ops_path
                        ? "; the same command with --resume continues"
                        : "");
-    } else if (good || late) {
+    } else if (late) {
+        status_set(st, STATUS_INCOMPLETE,
+                   "stopped while figures were refined: every operation has one, %d of them are wide%s", counts.wide,
+                   r->options->output && !r->options->output_is_file && r->options->ops_path
+                       ? "; the same command with --resume goes on"
+                       : "");
+    } else if (good) {
         st->text[0] = 0;
         const bool wide = r->options->strict && counts.wide > 0;
         st->code = counts.bad > 0 || counts.empty > 0 || wide ? STATUS_INCOMPLETE : STATUS_OK;

@@ -152,8 +152,9 @@ typedef struct run {
     char taken[32];     /* when it began */
     others beside;      /* what ran beside it at its start, on a host; cores 0: that is not known */
     status failure;     /* of writing: the run ends */
-    bool interrupted;
-    files_out samples; /* of --samples */
+    bool interrupted;   /* before every operation had its first pass */
+    bool stopped;       /* in a later one */
+    files_out samples;  /* of --samples */
     bool sampling;
     run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
     int fault_count;

@@ -70,8 +70,12 @@ static attempt try(run_lock *l, const char *path, const char *at, char *words) {
         const int error = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
         if (error == EWOULDBLOCK) read_words(fd, words);
         if (error == 0 && is_at(fd, path)) {
+            if (!(l->path = strdup(path))) {
+                close(fd);
+                errno = ENOMEM;
+                return ATTEMPT_NO_LOCKS;
+            }
             l->fd = fd;
-            l->path = strdup(path);
             write_words(fd, at);
             return ATTEMPT_HELD;
         }
@@ -164,7 +168,6 @@ bool run_lock_folder(run_wait *w, const char *folder, run_lock *l, status *st) {
     if (errno == EEXIST) return status_fail(st, STATUS_ENVIRONMENT, "%s: is not a file of a run; move it away", path);
     if (errno != ENOLCK && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != EBADF)
         return status_fail(st, STATUS_ENVIRONMENT, "%s: cannot be written: %s", path, strerror(errno));
-    unlink(path);
     /* Each file is whole even so; which of two runs wrote it is open. */
     if (!w->options->quiet)
         status_print(stderr, "scout_batch", "warning: ",
@@ -172,7 +175,7 @@ bool run_lock_folder(run_wait *w, const char *folder, run_lock *l, status *st) {
     return true;
 }
 
-/* Where locks of devices are: the same for all runs of a user, whatever cache they use. */
+/* Where locks of devices are: the same for all runs of a user, whatever --cache-dir says. */
 static bool lock_folder(int k, char *path, size_t room) {
     status ignored = {0};
     struct stat about;

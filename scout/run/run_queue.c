@@ -60,8 +60,7 @@ static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {
 
 /* It ends sooner than usual: its figures are for those alone that want no better ones. */
 static bool is_cut(const run *r) {
-    static const double usual = 0.01;
-    return r->budget.whole_s > 0 || r->options->target_ci > usual;
+    return r->budget.whole_s > 0 || r->options->target_ci > figures_usual_target(run_on_host(r));
 }
 
 /* This card's own figures before those of another one of its class. */
@@ -82,14 +81,14 @@ static void find_cached(run *r, run_item *i) {
 
 /* At the end, with all of its passes: a pass takes less time than a file. */
 static void store(run *r) {
+    const bool cut = is_cut(r) || *r->stop || r->failure.code != STATUS_OK;
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         status st = {0};
         if (!i->changed || !report_may_serve(i->measurement, true)) continue;
         const char *cards[] = {json_string_value(json_object_get(i->measurement, "card")), NULL};
         for (int n = 0; n < 2 && st.code == STATUS_OK; n++)
-            if (!cache_put(&r->cache, key_of(r, i, is_cut(r), cards[n]), i->measurement, &st))
-                run_warn(r, "%s", st.text);
+            if (!cache_put(&r->cache, key_of(r, i, cut, cards[n]), i->measurement, &st)) run_warn(r, "%s", st.text);
         i->changed = false;
     }
 }

@@ -193,7 +193,7 @@ static void print_undecided(FILE *out, arena *a, const report_input *in) {
         const char *one = json_string_value(json_array_get(list, k));
         if (one) text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", one);
     }
-    if (*text) fprintf(out, "  %-11s %s; a larger --budget narrows it\n", "undecided", clean(a, text));
+    if (*text) fprintf(out, "  %-11s %s; --target-ci 0.5%% goes on until it is\n", "undecided", clean(a, text));
 }
 
 /* Without a verdict (the run was interrupted, or its report could not be written) there may be nothing to say. */

@@ -103,7 +103,7 @@ estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock
     estimate all = estimate_of(x, n);
     /* The pass that was held tells how its time goes with the clock: what its blocks were off by, its part of the mean
      * is as well, the other way round. */
-    const double part = all.passes > 2 ? 1 - 2 / (double)all.passes : 1;
+    const double part = holds > 0 && all.passes > 2 ? 1 - 2 / (double)all.passes : 1;
     all.ci = widened(all.ci, all.passes, sqrt(part) * fabs(mean - log(at->clock)) * e.error);
     at->ci = holds > 0 ? e.x * held_error / (double)holds : 0;
     at->slope = e.x;

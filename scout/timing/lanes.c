@@ -639,7 +639,10 @@ static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
     for (int n = 1;; n++) {
         const double start_s = passed_s;
         memmove(&hz[0], &hz[1], (CHUNKS - 1) * sizeof hz[0]);
-        if (!((hz[CHUNKS - 1] = run_chunk(c, l, still_s / CHUNKS, all)) > 0)) return;
+        if (!((hz[CHUNKS - 1] = run_chunk(c, l, still_s / CHUNKS, all)) > 0)) {
+            l->still_hz = 0;
+            return;
+        }
         passed_s = now_of(c) - began_s;
         if (start_s >= fallen_s) seconds += passed_s - start_s, cycles += hz[CHUNKS - 1] * (passed_s - start_s);
         if (!over && n > 1 && (n >= CHUNKS || passed_s >= stop_s)) { /* what is seen once may be on its way */

@@ -35,19 +35,21 @@ arrived() {
 }
 profile=(MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET)
 validate=(BEFORE AFTER SHAPE OP PRECISION DEVICE REGIME BUDGET)
+# shellcheck disable=SC2034 # by its name, as the others
+zoo=(ZOO ONLY BUDGET OUT)
 
 # All at once: each arrives, so none has kept another from it.
 for goal in profile validate; do ln -s "$PWD/recorder" "recorded/scripts/$goal.sh"; done
 declare -n variables
 for text in "${texts[@]}"; do
-    for variables in profile validate; do
+    for variables in profile validate zoo; do
         goal=${!variables}
         given=("${variables[@]/%/"=$text"}")
         for way in typed environment; do
             rm -f seen
             case $way in
-            typed) run make -s -C recorded PROGRAMS= "MEASURE=$text" "${given[@]}" "$goal" ;;
-            environment) run env "MEASURE=$text" "${given[@]}" make -s -C recorded PROGRAMS= "$goal" ;;
+            typed) run make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "MEASURE=$text" "${given[@]}" "$goal" ;;
+            environment) run env "MEASURE=$text" "${given[@]}" make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "$goal" ;;
             esac
             check "$goal, $way, ${text@Q}: nothing ran" nothing_ran
             check "$goal, $way, ${text@Q}: the script's end" exits 2

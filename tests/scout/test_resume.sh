@@ -38,6 +38,28 @@ while ((killed < kills && late < 3 * kills)); do
 done
 echo "$killed kills in $rounds folders, $late came too late"
 check "there were as many kills as there should be" test "$killed" = "$kills"
+# stopped while figures are refined: it is said, and the cache does not take the figures for finished ones
+export CEILING_SCOUT_SCRIPTED_SLOW_US=20000
+"$SCOUT" "${DEVICE[@]}" ops.json -o stopped --device scripted:0 --cache-dir "$PWD/stopped_cache" >stopped.txt 2>stopped_err.txt </dev/null &
+pid=$!
+for ((k = 0; k < 600; k++)); do
+    if (($(grep -c 'of the ceiling' stopped_err.txt) == 5)); then break; fi
+    sleep 0.1
+done
+kill -TERM "$pid" # a shell that works in the background has SIGINT ignored
+code=0
+wait "$pid" || code=$?
+EXIT=$code STDOUT=$(<stopped.txt) STDERR=$(<stopped_err.txt)
+check "stopped in a later pass: exit 1" exits 1
+check "stopped in a later pass: says so" says "stopped while figures were refined"
+check "stopped in a later pass: run.json says so" grep -q '"stopped": true' stopped/run.json
+export CEILING_SCOUT_SCRIPTED_SLOW_US=0
+scout ops.json -o after --device scripted:0 --cache-dir "$PWD/stopped_cache"
+check "its figures serve no run that wants whole ones" grep -q '"cached": 0' after/run.json
+check "and none of them says that it was stopped" test "$(grep -c '"stopped"' after/run.json)" = 0
+scout ops.json -o after2 --device scripted:0 --cache-dir "$PWD/stopped_cache"
+check "whole ones do" grep -q '"cached": 5' after2/run.json
+
 sleep 0.5
 check "no worker has outlived its supervisor" alone "--worker .*$SCRIPTED/device.so"
 finish

@@ -1,0 +1,72 @@
+/* The zoo: a list of models, each with the sizes that it is profiled at. All of it works inside of one arena, whose
+ * guard takes what fails. */
+#pragma once
+
+#include "common/arena.h"
+#include "front/start.h"
+
+#include <jansson.h>
+
+typedef struct zoo_model {
+    const char *name;         /* its folders begin with it */
+    const char *file;         /* what is profiled: as the list has it, or where a download will lie */
+    const char *url, *sha256; /* NULL: a file of this machine; not to be checked */
+    bool fetched;             /* tried, with this code */
+    int fetch_code;
+    const char *fetch_why;
+} zoo_model;
+
+/* A model at one size: a folder, as scripts/profile.sh makes it. */
+typedef struct zoo_item {
+    zoo_model *model;
+    int at; /* in the list: "models"[at] */
+    settings with;
+    const char *folder;        /* where its results lie; set by zoo_run.c */
+    const char *label;         /* the last name of it, fit for a line */
+    bool wanted;               /* by --only */
+    bool done, read, measured; /* now: it had its turn; was read again; something was measured */
+    int code;
+    const char *why;                   /* what went wrong; NULL: nothing did */
+    int64_t operations, fresh, cached; /* with a result; of these measured now, and had from the cache now */
+} zoo_item;
+
+typedef struct zoo {
+    const char *path, *output; /* of the list, NULL: the usual one; the folder of all folders */
+    const char *only;          /* NULL: all */
+    double budget;             /* instead of those of the list; 0: theirs */
+    bool list, digest;
+    arena *a;
+    json_t *root; /* owned; texts are borrowed from it */
+    zoo_model *models;
+    int model_count;
+    zoo_item *items;
+    int item_count;
+} zoo;
+
+/* zoo_read.c: the list. Paths in it are relative to it. */
+void zoo_read(zoo *z);
+
+/* zoo_step.c: one thing that is started, alone in its own group of processes, with its words in a log. Its exit code;
+ * `tick` is called every second until then, and where `stop` turns non-zero it is asked to end. */
+typedef struct zoo_step {
+    const settings *profile;  /* for scripts/profile.sh; NULL: words */
+    const char *const *words; /* a program's path and what follows, NULL behind them */
+    const char *log;
+    const volatile int *stop;
+    void (*tick)(void *context);
+    void *context;
+} zoo_step;
+int zoo_step_run(zoo *z, const zoo_step *s);
+const char *zoo_step_why(zoo *z, const char *log);            /* what a program said of its end, or the last line */
+const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh calls the folder */
+
+/* zoo_run.c: all of it. The code; st says why where a line is due. */
+status_code zoo_run(zoo *z, status *st);
+void zoo_run_end(void); /* at the end, however it came about */
+
+/* zoo_digest.c */
+void zoo_digest_write(zoo *z, const char *path, const char *summary);
+const char *zoo_digest_plain(zoo *z, const char *text); /* fit for a line of a terminal and for code in Markdown */
+
+/* zoo_command.c: what ceiling-scout zoo is. */
+status_code zoo_command(int argc, char **argv, status *st);

@@ -1,0 +1,80 @@
+/* Owns the options of ceiling-scout zoo. */
+#include "common/files.h"
+#include "common/version.h"
+#include "front/zoo.h"
+
+#define AT(member) offsetof(zoo, member)
+
+static const cli_option rows[] = {
+    {.name = "list",
+     .kind = CLI_FLAG,
+     .offset = AT(list),
+     .help = "print the models, sizes and results, and do nothing"},
+    {.name = "only",
+     .argument = "NAME",
+     .kind = CLI_TEXT,
+     .offset = AT(only),
+     .help = "only this model, or only this folder of one"},
+    {.name = "budget",
+     .argument = "TIME",
+     .kind = CLI_SECONDS,
+     .min = 1,
+     .max = 10000000,
+     .offset = AT(budget),
+     .help = "time limit of measuring each model at each size (90, 90s, 2m, 1h), instead of the list's"},
+    {.name = "digest", .kind = CLI_FLAG, .offset = AT(digest), .help = "print the digest at the end"},
+    {.name = "out",
+     .letter = 'o',
+     .argument = "DIR",
+     .kind = CLI_FILE,
+     .offset = AT(output),
+     .help = "write DIR/<model>[@<options>] for each, and DIR/zoo for all (out)"},
+};
+
+typedef struct command_line {
+    zoo z; /* first: the options' offsets are its own */
+    cli_positionals files;
+    arena a;
+    status *st;
+    status_code code;
+} command_line;
+
+static const cli_spec spec = {
+    .program = "ceiling-scout zoo",
+    .version = version_text,
+    .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--digest] [-o DIR]",
+    .about =
+        "Profiles many models, each at several sizes, as profile does one: a folder for each, in which only what has\n"
+        "changed is done again. ZOO.json (models/zoo.json) lists them. What several models share is measured once.\n"
+        "DIR/zoo receives digest.md, all.html (all models beside each other) and a log for each.",
+    .after =
+        "examples:\n"
+        "  ceiling-scout zoo                          the models of models/zoo.json, into out/\n"
+        "  ceiling-scout zoo mine.json --digest       models of yours, and what came of it as Markdown\n"
+        "  ceiling-scout zoo mine.json --only bert    one of them\n"
+        "\n"
+        "exit codes: the worst of all models; 3 also where the list is bad, 4 also where a zoo runs there already\n",
+    .options = rows,
+    .option_count = sizeof rows / sizeof rows[0],
+    .positional = "ZOO.json",
+    .most = 1,
+    .positionals = offsetof(command_line, files),
+};
+
+static void work(void *context) {
+    command_line *c = context;
+    c->code = zoo_run(&c->z, c->st);
+}
+
+status_code zoo_command(int argc, char **argv, status *st) {
+    command_line c = {.z = {.output = "out"}, .st = st};
+    c.files.items = &c.z.path;
+    c.z.a = &c.a;
+    if (cli_parse(&spec, argc, argv, &c, st) != CLI_RUN) return st->code;
+    const bool good = arena_within(&c.a, work, &c, st);
+    json_decref(c.z.root);
+    zoo_run_end();
+    if (good) st->code = c.code;
+    files_finish_output(st, "whole; give it room");
+    return st->code;
+}

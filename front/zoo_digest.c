@@ -1,0 +1,131 @@
+/* Owns digest.md: a night in a page that fits a mail. Its figures are those of each model's summary.json. */
+#include "front/zoo.h"
+
+#include "common/amount.h"
+#include "common/files.h"
+#include "common/json.h"
+#include "common/plain.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SENTENCE = 240, FIRST = 5 };
+
+typedef struct row {
+    const zoo_item *item;
+    json_t *tree;
+    const json_t *group, *totals;
+    double measured_us, proven_us;
+} row;
+
+const char *zoo_digest_plain(zoo *z, const char *text) {
+    char *const line = arena_strndup(z->a, text, strlen(text));
+    for (char *c = line; *c; c++)
+        if (*c == '`' || *c == '|') *c = '\'';
+    return plain_cell(z->a, line, SENTENCE);
+}
+
+static int by_time(const void *a, const void *b) {
+    const double x = ((const row *)a)->measured_us, y = ((const row *)b)->measured_us;
+    return (x < y) - (x > y);
+}
+static int by_proven(const void *a, const void *b) {
+    const double x = ((const row *)a)->proven_us, y = ((const row *)b)->proven_us;
+    return (x < y) - (x > y);
+}
+
+static double or_zero(double x) { return isfinite(x) ? x : 0; }
+
+static int read_rows(zoo *z, row *rows) {
+    int n = 0;
+    for (int k = 0; k < z->item_count; k++) {
+        status st = {0};
+        const char *const path = arena_printf(z->a, "%s/summary.json", z->items[k].folder);
+        row r = {.item = &z->items[k]};
+        r.tree = access(path, R_OK) == 0 && !files_is_link(path) ? json_read(path, NULL, &st) : NULL;
+        if (!r.tree) continue; /* told below where something went wrong with it */
+        r.group = json_array_get(json_object_get(r.tree, "groups"), 0);
+        r.totals = json_object_get(r.group, "totals");
+        r.measured_us = or_zero(json_get_number(r.totals, "measured_us"));
+        r.proven_us = or_zero(json_get_number(r.totals, "proven_us"));
+        rows[n++] = r;
+    }
+    return n;
+}
+
+/* ---- parts ---- */
+
+static void write_wrong(zoo *z, FILE *out) {
+    bool any = false;
+    for (int k = 0; k < z->item_count; k++) {
+        const zoo_item *item = &z->items[k];
+        if (!item->done || item->code <= STATUS_INCOMPLETE) continue;
+        if (!any) fputs("## What is wrong\n\n", out);
+        any = true;
+        fprintf(out, "- `%s` ended with %d: `%s`\n", item->label, item->code, item->why);
+    }
+    if (any) fputc('\n', out);
+}
+
+static void write_note(zoo *z, FILE *out, const row *r) {
+    const char *const partial = json_get_text(json_object_get(r->group, "partial"), "text");
+    const int64_t bad = json_get_int(r->totals, "with_bad_rows", 0);
+    if (*partial) fprintf(out, "`%s`", zoo_digest_plain(z, partial));
+    if (bad > 0) fprintf(out, "%s%" PRId64 " with a failed candidate", *partial ? "; " : "", bad);
+    if (r->item->done && r->item->code > STATUS_INCOMPLETE) fputs("went wrong now: of an earlier run", out);
+}
+
+static void write_table(zoo *z, FILE *out, const row *rows, int n) {
+    fputs("| model | time of a run | | proven | potential | operations | device | |\n"
+          "|---|--:|---|--:|--:|--:|---|---|\n",
+          out);
+    for (int k = 0; k < n; k++) {
+        const row *r = &rows[k];
+        const double all = r->measured_us > 0 ? r->measured_us : NAN;
+        fprintf(out, "| `%s` | %s | %s | %s | %s | %" PRId64 " | `%s` | ", r->item->label, amount_time(all).s,
+                r->measured_us > 0 ? amount_within(json_get_number(r->totals, "model_ci")).s : "",
+                amount_percent(r->proven_us / all).s,
+                amount_percent(json_get_number(r->totals, "potential_us") / all).s,
+                json_get_int(r->totals, "operations", 0),
+                zoo_digest_plain(z, json_get_text(json_object_get(r->group, "device"), "model")));
+        write_note(z, out, r);
+        fputs(" |\n", out);
+    }
+    fputs("\nProven: something that was measured is faster. Potential: the rest of the way to the measured ceiling.\n",
+          out);
+}
+
+static void write_proven(FILE *out, const row *rows, int n) {
+    for (int k = 0; k < n && k < FIRST && rows[k].proven_us > 0; k++) {
+        if (k == 0) fputs("\n## Most is proven\n\n", out);
+        fprintf(out, "- `%s`: %s of %s a run (%s)\n", rows[k].item->label, amount_time(rows[k].proven_us).s,
+                amount_time(rows[k].measured_us).s, amount_percent(rows[k].proven_us / rows[k].measured_us).s);
+    }
+}
+
+void zoo_digest_write(zoo *z, const char *path, const char *summary) {
+    status st = {0};
+    char *text = NULL;
+    size_t size = 0;
+    row *rows = arena_array(z->a, row, z->item_count);
+    const int n = read_rows(z, rows);
+    FILE *out = open_memstream(&text, &size);
+    if (out) {
+        fprintf(out, "# Zoo of `%s`\n\n%s\n\n", zoo_digest_plain(z, z->path), summary);
+        write_wrong(z, out);
+        if (n > 0) fputs("## Models by their time\n\n", out);
+        qsort(rows, (size_t)n, sizeof *rows, by_time);
+        if (n > 0) write_table(z, out, rows, n);
+        qsort(rows, (size_t)n, sizeof *rows, by_proven);
+        write_proven(out, rows, n);
+    }
+    for (int k = 0; k < n; k++) json_decref(rows[k].tree);
+    const bool good = out && fclose(out) == 0;
+    if (good) (void)files_write(path, text, size, &st);
+    free(text);
+    if (!good) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    if (st.code != STATUS_OK) guard_fail(z->a->guard, st.code, "%s", st.text);
+}

@@ -1,0 +1,449 @@
+/* Owns a night: one model and size after the other, because a device measures one thing at a time; what went wrong with
+ * one is told and stops no other. What has not changed since is found by scripts/profile.sh, which does nothing then.
+ */
+#include "front/zoo.h"
+
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/json.h"
+#include "common/plain.h"
+#include "common/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NAMED = 3, LINE = 1024, CODES = 5 };
+static const double PATIENCE = 15; /* for what a zoo that was killed left behind */
+
+static volatile int stop; /* how often it was asked to end */
+static void on_stop(int number) {
+    (void)number;
+    stop++;
+}
+
+typedef struct night {
+    zoo *z;
+    const char *folder; /* DIR/zoo */
+    terminal to;
+    bool drawn; /* on a terminal one line is drawn over and over, elsewhere there is a line for each that ends */
+    int wanted, done, measured, same, wrong, incomplete; /* same: nothing was measured */
+    int64_t operations, fresh, cached;
+    double begun;
+    const char *now; /* what runs; NULL: nothing does */
+} night;
+
+static const char *named_date(zoo *z) {
+    char text[32];
+    const time_t now = time(NULL);
+    struct tm at;
+    strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", localtime_r(&now, &at));
+    return arena_strndup(z->a, text, strlen(text));
+}
+
+/* ---- the line ---- */
+
+static const char *duration(double seconds, char room[16]) {
+    if (seconds < 99.5)
+        snprintf(room, 16, "%.0f s", seconds);
+    else if (seconds < 99.5 * 60)
+        snprintf(room, 16, "%.0f min", seconds / 60);
+    else
+        snprintf(room, 16, "%.1f h", seconds / 3600);
+    return room;
+}
+
+__attribute__((format(printf, 2, 3))) static void add(char *line, const char *format, ...) {
+    const size_t n = strlen(line);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + n, LINE - n, format, args);
+    va_end(args);
+}
+
+static void add_wrong(const night *n, char *line) {
+    int told = 0;
+    if (n->wrong == 0) return;
+    add(line, ", %d wrong (", n->wrong);
+    for (int k = 0; k < n->z->item_count && told <= NAMED; k++) {
+        const zoo_item *item = &n->z->items[k];
+        if (item->done && item->code > STATUS_INCOMPLETE)
+            told++ < NAMED ? add(line, "%s%s", told > 1 ? ", " : "", item->label) : add(line, ", …");
+    }
+    add(line, ")");
+}
+
+static void compose(const night *n, char line[LINE]) {
+    char gone[16], left[16];
+    const double seconds = clock_seconds() - n->begun;
+    line[0] = 0;
+    add(line, "zoo: %d of %d done, %" PRId64 " operations, %s", n->done, n->wanted, n->operations,
+        duration(seconds, gone));
+    if (n->done > 0 && n->done < n->wanted)
+        add(line, ", about %s left", duration(seconds / n->done * (n->wanted - n->done), left));
+    add_wrong(n, line);
+}
+
+static bool line_open; /* on a terminal, and nothing else may stand behind it */
+
+static void clear_line(void) {
+    if (line_open) printf("\r\033[K");
+    line_open = false;
+    fflush(stdout);
+}
+
+static void draw(void *context) {
+    const night *n = context;
+    char line[LINE];
+    if (!n->drawn) return;
+    line_open = true;
+    compose(n, line);
+    if (n->now) add(line, ", now %s", n->now);
+    const int end = (int)(terminal_break(line, n->to.columns - 1) - line);
+    printf("\r\033[K%.*s", end, line);
+    fflush(stdout);
+}
+
+/* On a terminal above the line, which is drawn anew after it. */
+static void tell(night *n, FILE *to, const char *text) {
+    clear_line();
+    if (to == stdout)
+        printf("%s\n", text);
+    else
+        status_print(to, "ceiling-scout", NULL, text);
+    fflush(to);
+    if (n->done < n->wanted) draw(n);
+}
+
+static void tell_end(night *n, const zoo_item *item) {
+    char line[LINE];
+    if (item->code > STATUS_INCOMPLETE)
+        tell(n, stderr, arena_printf(n->z->a, "%s: ended with %d: %s", item->label, item->code, item->why));
+    if (n->drawn) return;
+    compose(n, line);
+    add(line, "; %s: ", item->label);
+    if (item->measured) add(line, "%" PRId64 " measured, %" PRId64 " from the cache", item->fresh, item->cached);
+    if (!item->measured && item->code <= STATUS_INCOMPLETE)
+        add(line, item->read ? "read again, the same operations" : "up to date");
+    if (item->code > STATUS_INCOMPLETE) add(line, item->measured ? ", then it went wrong" : "went wrong");
+    tell(n, stdout, line);
+}
+
+/* ---- one model and size ---- */
+
+static json_t *read_quietly(const char *path) {
+    status st = {0};
+    return access(path, R_OK) == 0 && !files_is_link(path) ? json_read(path, NULL, &st) : NULL;
+}
+
+static void fetch(night *n, zoo_model *m) {
+    zoo *z = n->z;
+    char script[PATH_MAX];
+    status st = {0};
+    if (m->fetched || !m->sha256) return;
+    m->fetched = true;
+    if (!start_find_script("zoo_fetch.sh", script, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    const char *const log = arena_printf(z->a, "%s/logs/%s.fetch.log", n->folder, m->name);
+    const char *const words[] = {script,
+                                 m->url ? m->url : "",
+                                 m->file,
+                                 m->sha256,
+                                 arena_printf(z->a, "%s/models/%s.checked", n->folder, m->name),
+                                 NULL};
+    const zoo_step step = {.words = words, .log = log, .stop = &stop, .tick = draw, .context = n};
+    m->fetch_code = zoo_step_run(z, &step);
+    if (m->fetch_code != 0) m->fetch_why = zoo_step_why(z, log);
+}
+
+static void count(zoo_item *item, const char *path) {
+    json_t *story = read_quietly(path);
+    const json_t *sources = json_object_get(story, "sources");
+    static const char *const done[] = {"measured", "cached", "kept", "failed"};
+    for (int k = 0; k < 4; k++) item->operations += json_get_int(sources, done[k], 0);
+    item->fresh = item->measured ? json_get_int(sources, "measured", 0) : 0;
+    item->cached = item->measured ? json_get_int(sources, "cached", 0) : 0;
+    json_decref(story);
+}
+
+/* A file that is replaced has another number, or at least another time. */
+typedef struct file_state {
+    ino_t number;
+    struct timespec at;
+} file_state;
+
+static file_state state_of_file(const char *path) {
+    struct stat is = {0};
+    return stat(path, &is) == 0 ? (file_state){is.st_ino, is.st_mtim} : (file_state){0};
+}
+
+static bool is_new(file_state before, const char *path) {
+    const file_state now = state_of_file(path);
+    return now.number != 0 &&
+           (now.number != before.number || now.at.tv_sec != before.at.tv_sec || now.at.tv_nsec != before.at.tv_nsec);
+}
+
+static void run_item(night *n, zoo_item *item) {
+    zoo *z = n->z;
+    const char *const story = arena_printf(z->a, "%s/run.json", item->folder);
+    const char *const operations = arena_printf(z->a, "%s/ops.json", item->folder);
+    const char *const log = arena_printf(z->a, "%s/logs/%s.log", n->folder, files_base(item->folder));
+    n->now = item->label;
+    draw(n);
+    fetch(n, item->model);
+    item->code = item->model->fetch_code;
+    item->why = item->model->fetch_why;
+    if (item->code == 0 && !stop) {
+        const zoo_step step = {.profile = &item->with, .log = log, .stop = &stop, .tick = draw, .context = n};
+        const file_state measured = state_of_file(story), read = state_of_file(operations);
+        item->code = zoo_step_run(z, &step);
+        item->measured = is_new(measured, story);
+        item->read = is_new(read, operations);
+        if (item->code > STATUS_INCOMPLETE) item->why = zoo_step_why(z, log);
+    }
+    n->now = NULL;
+    if (stop) return;
+    if (item->code > CODES) item->code = STATUS_ENVIRONMENT; /* ended by a signal */
+    if (item->measured || item->code <= STATUS_INCOMPLETE) count(item, story);
+    item->done = true;
+    n->done++;
+    n->measured += item->measured;
+    n->same += !item->measured && item->code <= STATUS_INCOMPLETE;
+    n->wrong += item->code > STATUS_INCOMPLETE;
+    n->incomplete += item->code == STATUS_INCOMPLETE;
+    n->operations += item->operations;
+    n->fresh += item->fresh;
+    n->cached += item->cached;
+    tell_end(n, item);
+}
+
+/* ---- the folder ---- */
+
+static bool is_gone(const char *text) {
+    int pid = 0;
+    return sscanf(text, "process %d", &pid) == 1 && pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+/* While `*fd` is open no other zoo gets the folder. A file system without locks gives it to all, and *fd is -1. */
+static bool lock_folder(zoo *z, const char *folder, int *fd) {
+    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
+    const bool taken = errno == EWOULDBLOCK;
+    close(*fd);
+    *fd = -1;
+    return !taken;
+}
+
+/* What a killed zoo was measuring ends by itself, soon; until then the lock is held. */
+static void take_folder(const night *n, const char *path, int *lock) {
+    zoo *z = n->z;
+    status none = {0};
+    size_t size;
+    const double until = clock_seconds() + PATIENCE;
+    while (!lock_folder(z, n->folder, lock) && !stop) {
+        char *const running = files_read(path, 200, &size, &none);
+        const bool gone = running && is_gone(running);
+        const char *const text = running ? zoo_digest_plain(z, running) : "which does not say its number";
+        free(running);
+        if (!gone || clock_seconds() > until)
+            guard_fail(z->a->guard, STATUS_ENVIRONMENT,
+                       "%s: a zoo is running there, %s; wait until it ends, or name another folder (-o)", n->folder,
+                       text);
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+}
+
+static char mark[PATH_MAX]; /* that a zoo runs: its number and when it began; "": this one has none */
+
+static void prepare(const night *n, int *lock) {
+    zoo *z = n->z;
+    char path[PATH_MAX];
+    status st = {0};
+    const char *const folders[] = {"logs", "models"};
+    for (int k = 0; k < 2; k++)
+        if (!files_make_folders(arena_printf(z->a, "%s/%s", n->folder, folders[k]), &st))
+            guard_fail(z->a->guard, st.code, "%s", st.text);
+    if (snprintf(path, sizeof path, "%s/running", n->folder) >= PATH_MAX)
+        guard_fail(z->a->guard, STATUS_USAGE, "--out %s: is too long", z->output);
+    take_folder(n, path, lock);
+    const char *const written[] = {path, arena_printf(z->a, "%s/digest.md", n->folder)};
+    for (int k = 0; k < 2; k++)
+        if (files_is_link(written[k]))
+            guard_fail(z->a->guard, STATUS_ENVIRONMENT,
+                       "%s: is a link, and nothing is written through links; move it away", written[k]);
+    const char *const text = arena_printf(z->a, "process %d since %s", (int)getpid(), named_date(z));
+    if (!files_write(path, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    snprintf(mark, sizeof mark, "%s", path);
+}
+
+void zoo_run_end(void) {
+    clear_line();
+    if (mark[0]) files_remove(mark);
+}
+
+/* ---- what all of it comes to ---- */
+
+/* false: nothing has a result yet */
+static bool write_page(night *n) {
+    zoo *z = n->z;
+    char program[PATH_MAX];
+    status st = {0};
+    int count_of = 0;
+    const char **words = arena_array(z->a, const char *, z->item_count + 8);
+    const char *const page = arena_printf(z->a, "%s/all.html", n->folder);
+    const char *const log = arena_printf(z->a, "%s/logs/all.log", n->folder);
+    if (!start_find_program("analyze", program, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    const char *const first[] = {program, "--each", "--format", "html", "-o", page};
+    for (int k = 0; k < 6; k++) words[count_of++] = first[k];
+    for (int k = 0; k < z->item_count; k++)
+        if (access(arena_printf(z->a, "%s/summary.json", z->items[k].folder), F_OK) == 0)
+            words[count_of++] = z->items[k].folder;
+    if (count_of == 6) return false;
+    const zoo_step step = {.words = words, .log = log, .stop = &stop, .tick = draw, .context = n};
+    const int code = zoo_step_run(z, &step);
+    if (code > STATUS_INCOMPLETE && !stop)
+        guard_fail(z->a->guard, STATUS_ENVIRONMENT, "%s: was not written: %s", page, zoo_step_why(z, log));
+    return true;
+}
+
+static const char *sum_up(const night *n, bool named) {
+    char line[LINE], gone[16];
+    line[0] = 0;
+    add(line, "%d of %d done, %d measured, %d up to date; %" PRId64 " operations", n->done, n->wanted, n->measured,
+        n->same, n->operations);
+    if (n->measured > 0) add(line, ", %" PRId64 " measured, %" PRId64 " from the cache", n->fresh, n->cached);
+    add(line, "; %s", duration(clock_seconds() - n->begun, gone));
+    if (named) add_wrong(n, line);
+    if (!named && n->wrong > 0) add(line, ", %d wrong", n->wrong);
+    if (n->incomplete > 0) add(line, ", %d not complete", n->incomplete);
+    return arena_strndup(n->z->a, line, strlen(line));
+}
+
+static status_code end(night *n, status *st) {
+    zoo *z = n->z;
+    const char *const digest = arena_printf(z->a, "%s/digest.md", n->folder), *const sum = sum_up(n, true);
+    int worst = 0;
+    if (!stop) zoo_digest_write(z, digest, arena_printf(z->a, "%s: %s", named_date(z), sum_up(n, false)));
+    const bool page = !stop && write_page(n);
+    if (stop) return status_set(st, STATUS_INCOMPLETE, "interrupted: %s; the same command goes on where it was", sum);
+    tell(n, stdout, arena_printf(z->a, "zoo: %s; see %s%s", sum, digest, page ? " and all.html" : ""));
+    for (int k = 0; k < z->item_count; k++)
+        if (z->items[k].done && z->items[k].code > worst) worst = z->items[k].code;
+    if (worst > STATUS_INCOMPLETE)
+        return status_set(st, (status_code)worst, "%d of %d went wrong; %s and the logs beside it tell which, and why",
+                          n->wrong, n->wanted, digest);
+    if (worst == STATUS_INCOMPLETE)
+        return status_set(st, STATUS_INCOMPLETE, "%d of %d are not complete; %s tells what is missing", n->incomplete,
+                          n->wanted, digest);
+    return STATUS_OK;
+}
+
+static void print_digest(zoo *z, const char *folder) {
+    status st = {0};
+    size_t size;
+    char *const text = files_read(arena_printf(z->a, "%s/digest.md", folder), 16 << 20, &size, &st);
+    if (!text) guard_fail(z->a->guard, st.code, "%s", st.text);
+    printf("\n%s", text);
+    free(text);
+}
+
+/* ---- which ---- */
+
+/* Folders by their names, and which of them are wanted. */
+static int choose(zoo *z) {
+    int wanted = 0;
+    for (int k = 0; k < z->item_count; k++) {
+        zoo_item *item = &z->items[k];
+        item->folder = zoo_step_folder(z, &item->with);
+        item->label = zoo_digest_plain(z, files_base(item->folder));
+        for (int before = 0; before < k; before++)
+            if (strcmp(z->items[before].folder, item->folder) == 0)
+                guard_fail(z->a->guard, STATUS_INPUT,
+                           "%s: models[%d]: %s is there twice; take one away, or change its size", z->path, item->at,
+                           item->label);
+        item->wanted = !z->only || strcmp(z->only, item->model->name) == 0 || strcmp(z->only, item->label) == 0;
+        wanted += item->wanted;
+    }
+    if (wanted == 0)
+        guard_fail(z->a->guard, STATUS_USAGE, "--only %s: %s has no such model; ceiling-scout zoo --list names them",
+                   z->only, z->path);
+    return wanted;
+}
+
+static const char *state_of(zoo *z, const zoo_item *item) {
+    json_t *story = read_quietly(arena_printf(z->a, "%s/run.json", item->folder));
+    const char *const state = zoo_digest_plain(z, json_get_text(story, "state"));
+    const char *const started = zoo_digest_plain(z, json_get_text(story, "started"));
+    const bool there = story != NULL;
+    json_decref(story);
+    if (!there && access(item->model->file, R_OK) != 0)
+        return item->model->url ? "not loaded yet" : "its file is not there";
+    if (!there) return "not measured yet";
+    return strcmp(state, "complete") == 0 ? arena_printf(z->a, "measured %s", started)
+                                          : arena_printf(z->a, "begun %s (%s)", started, state);
+}
+
+static void print_list(zoo *z) {
+    int widest = 0, files = 0;
+    for (int k = 0; k < z->item_count; k++) {
+        const zoo_item *item = &z->items[k];
+        const int columns = plain_columns(item->label), file = plain_columns(item->model->file);
+        if (columns > widest) widest = columns;
+        if (file > files) files = file < 48 ? file : 48;
+    }
+    for (int k = 0; k < z->item_count; k++) {
+        const zoo_item *item = &z->items[k];
+        if (item->wanted)
+            printf("%s  %s  %s\n", plain_padded(z->a, item->label, widest),
+                   plain_padded(z->a, item->model->url ? item->model->url : item->model->file, files),
+                   state_of(z, item));
+    }
+}
+
+/* All that a night starts, before it begins. */
+static void find_all(zoo *z) {
+    static const char *const scripts[] = {"profile.sh", "zoo_fetch.sh"};
+    static const char *const programs[] = {"extract_ops", "scout_batch", "analyze"};
+    char path[PATH_MAX];
+    status st = {0};
+    for (int k = 0; k < 2; k++)
+        if (!start_find_script(scripts[k], path, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    for (int k = 0; k < 3; k++)
+        if (!start_find_program(programs[k], path, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+}
+
+static const char *usual_list(zoo *z) {
+    const char *const path = "models/zoo.json";
+    if (access(path, F_OK) == 0) return path;
+    guard_fail(z->a->guard, STATUS_USAGE, "which models? there is no %s here; say ceiling-scout zoo ZOO.json", path);
+}
+
+status_code zoo_run(zoo *z, status *st) {
+    night n = {
+        .z = z, .to = terminal_of(stdout, TERMINAL_MOST), .drawn = isatty(STDOUT_FILENO), .begun = clock_seconds()};
+    int lock = -1;
+    find_all(z);
+    if (!z->path) z->path = usual_list(z);
+    zoo_read(z);
+    n.wanted = choose(z);
+    if (z->list) {
+        print_list(z);
+        return STATUS_OK;
+    }
+    n.folder = arena_printf(z->a, "%s/zoo", z->output);
+    files_on_signals(on_stop);
+    prepare(&n, &lock);
+    for (int k = 0; k < z->item_count && !stop; k++)
+        if (z->items[k].wanted) run_item(&n, &z->items[k]);
+    const status_code code = end(&n, st);
+    if (z->digest && !stop) print_digest(z, n.folder);
+    if (lock >= 0) close(lock);
+    return code;
+}

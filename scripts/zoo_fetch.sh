@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# A model of a zoo: loads it, where it has a URL, and checks its sha256, so that nothing else is used in its place. What was
+# loaded in part goes on where it was. A file is read again only when its size or time has changed since it was checked;
+# MARK keeps when that was.
+# Usage: scripts/zoo_fetch.sh URL|'' FILE SHA256 MARK
+set -euo pipefail
+umask go-w # what others could change would be taken for checked
+url=${1?usage: scripts/zoo_fetch.sh URL FILE SHA256 MARK} file=$2 sha256=$3 mark=$4
+part=$file.part
+fail() { # CODE WHY
+    printf '%s\n' "$2" >&2
+    exit "$1"
+}
+
+sum=
+is_right() { # FILE   its sum stays in `sum`
+    sum=$(sha256sum <"$1") || fail 4 "$1: cannot be read"
+    sum=${sum%% *}
+    [[ $sum == "$sha256" ]]
+}
+differs() { fail 3 "$1: its sha256 is $sum, not $sha256 as in the zoo; correct the one that is wrong"; }
+about() { printf '%s %s' "$sha256" "$(stat -L -c '%n %s %y %i' -- "$file")"; }
+
+load() { # all of it, or what is missing of $part
+    local code=0 said answer
+    answer=$(curl -fsSL -g --proto '=https' --proto-redir '=https' --max-redirs 5 --connect-timeout 30 --speed-limit 1000 \
+        --speed-time 60 --retry 2 -w '%{http_code}' -C - -o "$part" --url "$url" 2>"$part.said") || code=$?
+    said=$(tail -n 1 -- "$part.said" 2>/dev/null) || true
+    rm -f -- "$part.said"
+    case $code:$answer in
+    0:*) ;;
+    33:* | 22:416) return 1 ;; # it cannot be gone on with
+    22:*) fail 3 "$url: is not to be had: $said; correct the URL" ;;
+    23:*) fail 4 "$part: cannot be written: $said; make room, or name another folder (-o)" ;;
+    127:*) fail 4 "$url: curl is not installed; install it, or give the model as a file" ;;
+    *) fail 4 "$url: could not be loaded: $said; run again, and it goes on where it was" ;;
+    esac
+}
+
+if [[ -e $file && -e $mark && "$(<"$mark")" == "$(about)" ]]; then exit 0; fi
+if [[ -n $url ]]; then
+    if [[ ! -e $file ]] || ! is_right "$file"; then
+        rm -f -- "$file" "$mark"
+        # What lies there may be whole already, or the beginning of something else.
+        begun=
+        if [[ -s $part ]]; then begun=yes; fi
+        if [[ -z $begun ]] || ! is_right "$part"; then
+            if ! load || { [[ -n $begun ]] && ! is_right "$part"; }; then
+                rm -f -- "$part"
+                load || fail 3 "$url: is not to be had; correct the URL"
+            fi
+            if ! is_right "$part"; then
+                rm -f -- "$part"
+                differs "$url"
+            fi
+        fi
+        mv -f -- "$part" "$file" || fail 4 "$file: cannot be written"
+    fi
+else
+    [[ -f $file ]] || fail 3 "$file: is not there; correct the model's path in the zoo"
+    is_right "$file" || differs "$file"
+fi
+about >"$mark" || fail 4 "$mark: cannot be written"
