@@ -302,20 +302,26 @@ static int64_t kv_heads_of(int64_t heads, const product_sides *first, const prod
     return kv > 0 && heads % kv == 0 ? kv : heads;
 }
 
-/* The shape that the mask broadcasts with: that of its only term, or of all together where there are several. */
-static int mask_shape(const scores *s, int64_t *dims) {
+/* The shape that the mask broadcasts with: that of its only term, or of all together where there are several. Of scores
+ * [batch * heads, q, k] a term has both in one dimension, and they are told apart here. */
+static int mask_shape(const scores *s, int64_t batch, int64_t heads, int64_t *dims) {
     int rank = 0;
     for (int k = 0; k < s->term_count; k++) {
         const tensor *t = s->terms[k].t;
-        int r = flow_rank(t);
+        const int r = flow_rank(t);
         if (r < 0 || r > MASK_EVAL_MAX_RANK) return 0;
-        for (; rank < r; rank++) {
+        int64_t own[MASK_EVAL_MAX_RANK + 1];
+        const bool merged = r == 3 && batch > 1 && t->info->dims[0] == checked_mul(batch, heads);
+        const int all = r + merged;
+        memcpy(own + merged, t->info->dims, (size_t)r * sizeof *own);
+        if (merged) own[0] = batch, own[1] = heads;
+        for (; rank < all; rank++) {
             memmove(dims + 1, dims, (size_t)rank * sizeof *dims);
             dims[0] = 1;
         }
-        for (int i = 0; i < r; i++) {
-            int64_t *d = &dims[rank - r + i], own = t->info->dims[i];
-            if (own > *d) *d = own;
+        for (int i = 0; i < all; i++) {
+            int64_t *d = &dims[rank - all + i];
+            if (own[i] > *d) *d = own[i];
         }
     }
     return rank;
@@ -358,7 +364,7 @@ static void fill(match *m, work *w, const scores *s, const attention_sides *a) {
         .window = min64(mask.window, a->first.cols),
         .softcap = s->softcap,
     };
-    c.mask_rank = strcmp(mask.kind, "additive") == 0 ? mask_shape(s, dims) : 0;
+    c.mask_rank = strcmp(mask.kind, "additive") == 0 ? mask_shape(s, batch, heads, dims) : 0;
     c.mask_dims = dims;
     memset(&w->rec, 0, sizeof w->rec);
     cost_set_attention(w, &c);

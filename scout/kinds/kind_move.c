@@ -52,7 +52,7 @@ static bool build_slice(builder *b) {
     return one_to_one(b);
 }
 
-static bool build_repeat(builder *b) {
+static bool build_expand(builder *b) {
     if (b->rank > (int)b->op->rank) return bad(b, "the output has fewer dimensions than the input");
     for (int d = 0; d < b->rank; d++) {
         const int64_t own = b->input[d], out = b->op->shape[(int)b->op->rank - b->rank + d];
@@ -60,6 +60,20 @@ static bool build_repeat(builder *b) {
             return bad(b, "the input does not go into the output");
     }
     return b->rank > 0 ? one_to_one(b) : bad(b, "the shape of its input is not known");
+}
+
+/* Each element several times in a row: the rows are dimensions of their own in what copies and checks it. */
+static bool build_repeat(builder *b) {
+    int rank = b->rank;
+    if (b->rank < 1 || b->rank != (int)b->op->rank) return bad(b, "what is repeated keeps the number of dimensions");
+    for (int d = 0; d < b->rank; d++) {
+        if (b->input[d] < 1 || b->op->shape[d] % b->input[d] != 0) return bad(b, "the input does not go into the output");
+        rank += b->input[d] != b->op->shape[d];
+    }
+    if (rank > SCOUT_MAX_RANK)
+        return kind_tensors_refuse(b->why, "shape", "%d dimensions, and those that repeat, are more than %d", b->rank,
+                                   SCOUT_MAX_RANK);
+    return one_to_one(b);
 }
 
 static bool build_pad(builder *b) {
@@ -195,8 +209,9 @@ static const struct {
 } rows[] = {
     {"transpose", build_transpose, {"perm", "input"}},
     {"slice", build_slice, {"input", "steps", "axes"}},
-    {"expand", build_repeat, {"input"}},
-    {"tile", build_repeat, {"input"}},
+    {"expand", build_expand, {"input"}},
+    {"tile", build_expand, {"input"}},
+    {"repeat", build_repeat, {"input"}},
     {"pad", build_pad, {"input", "pads", "mode", "axes"}},
     {"concat", build_along, {"axis", "inputs", "sizes"}},
     {"split", build_along, {"axis", "outputs", "sizes"}},

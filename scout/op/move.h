@@ -117,7 +117,7 @@ static inline int move_pieces(const scout_op *op, move_piece *out) {
         return 1;
     }
     if (!op_is(op, "transpose") && !op_is(op, "slice") && !op_is(op, "expand") && !op_is(op, "tile") &&
-        !op_is(op, "pad"))
+        !op_is(op, "pad") && !op_is(op, "repeat"))
         return 0;
     out[0] = (move_piece){.from = 0, .to = (int)op->tensor_count - 1};
     if (op_is(op, "transpose")) (void)op_ints(op, "perm", perm, SCOUT_MAX_RANK);
@@ -131,6 +131,9 @@ static inline int move_pieces(const scout_op *op, move_piece *out) {
         } else if (op_is(op, "pad")) {
             move_piece_add(&out[0], own, step, y->strides[d]);
             out[0].to_at += move_before(op, d) * y->strides[d];
+        } else if (op_is(op, "repeat")) {
+            move_piece_add(&out[0], own, step, y->strides[d] * (y->dims[d] / own));
+            move_piece_add(&out[0], y->dims[d] / own, 0, y->strides[d]);
         } else {
             move_piece_add(&out[0], y->dims[d] / own, 0, y->strides[d] * own);
             move_piece_add(&out[0], own, step, y->strides[d]);

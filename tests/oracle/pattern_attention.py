@@ -161,6 +161,16 @@ def merged_heads(g):
     return g.out(g.reshape(g.MatMul(g.Softmax(s, axis=-1), v), B, H, S, D))
 
 
+def merged_with_bias(g, bias=(B * H, S, S), mask=None):
+    """A bias that has batch and heads in one dimension, as ALiBi's; in some models a mask [B, 1, S, S] is added between reshapes."""
+    q, k, v = (g.reshape(heads(g), B * H, S, D) for _ in range(3))
+    s = g.Add(g.Mul(g.MatMul(q, g.Transpose(k, perm=[0, 2, 1])), SCALE), g.input(list(bias)))
+    if mask:
+        p = g.Softmax(g.Add(g.reshape(s, B, H, S, S), g.input(list(mask))), axis=-1)
+        return g.out(g.reshape(g.MatMul(g.reshape(p, B * H, S, S), v), B, H, S, D))
+    return g.out(g.reshape(g.MatMul(g.Softmax(s, axis=-1), v), B, H, S, D))
+
+
 def merged_from_sequence_first(g):
     """[S, B, H * D] seen as [S, B * H, D], then transposed."""
     parts = [g.Transpose(g.reshape(g.Relu(g.input([S, B, H * D])), S, B * H, D), perm=[1, 0, 2]) for _ in range(3)]
@@ -339,6 +349,9 @@ def check(tally):
     for name, make in FORMS.items():
         entry = expect(tally, name, make(), "attention", **(usual | {"absent": ("softmax",)}), mask="none")
         tally.check(entry is None or name == "merged heads, sequence first" or entry["bytes_written"] == 4 * B * H * S * D, f"{name}: bytes")
+    for bias, mask, shape in (((B * H, S, S), None, [B, H, S, S]), ((B * H, 1, S), None, [B, H, 1, S]), ((B * H, 1, S), (B, 1, S, S), [B, H, S, S])):
+        expect(tally, f"merged heads, bias {bias}, mask {mask}", merged_with_bias(Graph(), bias, mask), "attention", **(usual | {"absent": ("softmax",)}),
+               mask="additive", mask_shape=shape)
     for name, repeat in REPEATS.items():
         for kv in (1, 2):
             entry = expect(tally, f"{kv} heads repeated by {name}", grouped(repeat, kv), "attention", **(usual | {"kv_heads": kv}))

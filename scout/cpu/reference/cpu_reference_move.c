@@ -92,6 +92,8 @@ static origin from_one(const scout_op *op, const int64_t *place) {
             from[numbers[d]] = place[d];
         else if (padded)
             from[d] = place[d] - numbers[d];
+        else if (op_is(op, "repeat"))
+            from[d] = place[behind + d] / (op->shape[behind + d] / x->dims[d]);
         else
             from[d] = place[behind + d] * (op_is(op, "slice") ? move_step(op, d) : 1) % x->dims[d];
         if (padded && (from[d] < 0 || from[d] >= x->dims[d])) return (origin){0, -1};

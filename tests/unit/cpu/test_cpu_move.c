@@ -43,6 +43,8 @@ static void moves_of_every_type(void) {
         "{\"op\": \"move\", \"what\": \"expand\", \"shape\": [2, 4, 4, 65, 3], \"input\": [4, 1, 65, 3]",
         "{\"op\": \"move\", \"what\": \"expand\", \"shape\": [7, 1000], \"input\": [7, 1]",
         "{\"op\": \"move\", \"what\": \"tile\", \"shape\": [6, 10], \"input\": [2, 5]",
+        "{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [2, 3, 10, 14], \"input\": [2, 3, 5, 7]",
+        "{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [3, 33, 65], \"input\": [3, 11, 65]",
         "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4, 10], \"input\": [2, 5], \"pads\": [1, 2, 1, 3]",
         "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 65, 7], \"axis\": 1, \"input\": [3, 17, 7]",
         "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 7], \"axis\": 1, \"input\": [3, 17, 7], "
