@@ -138,8 +138,7 @@ static bool resize_set_form(work *w, const tensor *in, const tensor *out, bool n
     const bool up = strcmp(n->op_type, "Upsample") == 0, old = up || n->opset < 11;
     if (!up && strcmp(n->op_type, "Resize") != 0) return false;
     const char *rounding = graph_attr_string(n, "nearest_mode", old ? "floor" : "round_prefer_floor");
-    const char *coordinates =
-        graph_attr_string(n, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+    const char *coordinates = graph_attr_string(n, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
     resize_set_scales(w, in, out);
     if (nearest && resize_repeats(w, in, out, coordinates, rounding)) return true;
     pool_set_coordinates(w, "half_pixel", up ? INT64_MAX : 11, "asymmetric");

@@ -67,7 +67,8 @@ static bool build_repeat(builder *b) {
     int rank = b->rank;
     if (b->rank < 1 || b->rank != (int)b->op->rank) return bad(b, "what is repeated keeps the number of dimensions");
     for (int d = 0; d < b->rank; d++) {
-        if (b->input[d] < 1 || b->op->shape[d] % b->input[d] != 0) return bad(b, "the input does not go into the output");
+        if (b->input[d] < 1 || b->op->shape[d] % b->input[d] != 0)
+            return bad(b, "the input does not go into the output");
         rank += b->input[d] != b->op->shape[d];
     }
     if (rank > SCOUT_MAX_RANK)
@@ -163,6 +164,45 @@ static bool build_gatherelements(builder *b) {
            plain(b, "y", SCOUT_OUTPUT, b->rank, b->op->shape);
 }
 
+static bool is_float(uint32_t type) {
+    return type == SCOUT_FP32 || type == SCOUT_FP64 || type == SCOUT_FP16 || type == SCOUT_BF16;
+}
+
+/* x, indices, updates, y: the updates' shape, and of scatternd that of the indices, are told. */
+static bool build_scatter(builder *b) {
+    int64_t updates[SCOUT_MAX_RANK], dims[SCOUT_MAX_RANK], below = INT64_MAX;
+    const bool nd = op_is(b->op, "scatternd");
+    const int rank = (int)b->op->rank, given = op_ints(b->op, "updates", updates, SCOUT_MAX_RANK);
+    const int n = nd ? op_ints(b->op, "indices", dims, SCOUT_MAX_RANK) : given;
+    const int64_t axis = op_number(b->op, "axis", 0), parts = nd && n > 0 && n <= SCOUT_MAX_RANK ? dims[n - 1] : 0;
+    if (move_combine_of(b->op) == MOVE_COMBINES)
+        return kind_tensors_refuse(b->why, "feature", "the reduction %.40s is not covered",
+                                   op_text(b->op, "reduction"));
+    if (move_combine_of(b->op) != MOVE_WRITE && !is_float(b->op->input))
+        return kind_tensors_refuse(b->why, "type", "combining %s with updates is not covered",
+                                   dtype_get((dtype)b->op->input)->name);
+    if (given < 1 || given > SCOUT_MAX_RANK || n < 1 || n > SCOUT_MAX_RANK)
+        return bad(b, "the shapes of its updates and indices are not known");
+    for (int d = 0; d < given; d++)
+        if (updates[d] < 1) return bad(b, "there are no updates");
+    if (nd) {
+        if (parts < 1 || parts > rank || given != n - 1 + rank - parts)
+            return bad(b, "input, indices and updates do not belong together");
+        for (int d = 0; d < given; d++)
+            if (updates[d] != (d < n - 1 ? dims[d] : b->op->shape[d - (n - 1) + parts]))
+                return bad(b, "input, indices and updates do not belong together");
+        for (int64_t k = 0; k < parts; k++) below = b->op->shape[k] < below ? b->op->shape[k] : below;
+    } else {
+        if (given != rank || axis < 0 || axis >= rank) return bad(b, "there is no such axis");
+        for (int d = 0; d < rank; d++)
+            if (d != axis && updates[d] > b->op->shape[d]) return bad(b, "the updates are larger than the input");
+        memcpy(dims, updates, sizeof dims);
+        below = b->op->shape[axis];
+    }
+    return plain(b, "x", SCOUT_INPUT, rank, b->op->shape) && add_indices(b, n, dims, below) &&
+           plain(b, "updates", SCOUT_INPUT, given, updates) && plain(b, "y", SCOUT_OUTPUT, rank, b->op->shape);
+}
+
 static bool same_shape(builder *b) {
     b->rank = (int)b->op->rank;
     memcpy(b->input, b->op->shape, sizeof b->input);
@@ -218,6 +258,8 @@ static const struct {
     {"gather", build_gather, {"axis", "input", "index_dtype"}},
     {"gathernd", build_gathernd, {"input", "indices", "index_dtype", "axis"}},
     {"gatherelements", build_gatherelements, {"axis", "input", "index_dtype"}},
+    {"scatternd", build_scatter, {"updates", "indices", "index_dtype", "reduction", "axis"}},
+    {"scatterelements", build_scatter, {"axis", "updates", "index_dtype", "reduction"}},
     {"trilu", build_trilu, {"upper", "diagonal"}},
     {"depthtospace", build_squares, {"input", "mode"}},
     {"spacetodepth", build_squares, {"input", "mode"}},
@@ -255,8 +297,13 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     return rows[row].build(&b);
 }
 
-/* Copies are equal; a cast to a float is off by one rounding; of one from a float to whole numbers the fraction is cut
- * off, which is exact. */
-static double tolerance(const scout_op *op) { return op->input == op->output ? 0 : kind_rounding(op->output); }
+/* Copies are equal; what is combined is rounded with each update; a cast to a float is off by one rounding; of one from
+ * a float to whole numbers the fraction is cut off, which is exact. */
+static double tolerance(const scout_op *op) {
+    const double rounding = kind_rounding(op->output);
+    if (move_scatters(op) && (move_combine_of(op) == MOVE_ADD || move_combine_of(op) == MOVE_MUL))
+        return rounding * (16 + 4 * (double)op_elements(&op->tensors[2]) / (double)op_elements(&op->tensors[0]));
+    return op->input == op->output ? 0 : rounding;
+}
 
 const kind kind_move = {.op = OP_MOVE, .build = build, .tolerance = tolerance, .light = true};

@@ -189,6 +189,76 @@ static inline move_elements move_elements_of(const scout_op *op) {
     return e;
 }
 
+/* A scatter: the input with updates at places that indices name, written there or combined with what is there, one
+ * after the other (so that of several for one place the last one stays). Tensors are "x", "indices", "updates", "y".
+ * Updates are rows of columns: y[base of the row + index * step + column * along]. Of scatternd a row has one index,
+ * made of `parts` places. Of scatterelements each element has one, along `axis`. */
+typedef struct move_scatter {
+    int64_t rows, cols, length; /* length: of what an index points into */
+    int64_t step, along;
+    int each;  /* each element has an index of its own */
+    int apart; /* no two rows write to one place: the indices run along the columns */
+    int parts;
+    int64_t lengths[SCOUT_MAX_RANK];
+    int rank, axis; /* of the rows, whose base goes along all dimensions but the axis and the last */
+    int64_t dims[SCOUT_MAX_RANK], strides[SCOUT_MAX_RANK];
+    uint32_t index_type;
+} move_scatter;
+
+typedef enum move_combine { MOVE_WRITE, MOVE_ADD, MOVE_MUL, MOVE_MAX, MOVE_MIN, MOVE_COMBINES } move_combine;
+
+static inline int move_scatters(const scout_op *op) { return op_is(op, "scatternd") || op_is(op, "scatterelements"); }
+
+/* MOVE_COMBINES: one that is not known. */
+static inline move_combine move_combine_of(const scout_op *op) {
+    static const char *const names[MOVE_COMBINES] = {"none", "add", "mul", "max", "min"};
+    const char *told = op_text(op, "reduction");
+    int k = 0;
+    while (told && k < MOVE_COMBINES && strcmp(told, names[k]) != 0) k++;
+    return (move_combine)k;
+}
+
+static inline move_scatter move_scatter_of(const scout_op *op) {
+    const scout_tensor *x = &op->tensors[0], *indices = &op->tensors[1], *updates = &op->tensors[2];
+    move_scatter s = {.rows = 1, .cols = 1, .length = 1, .step = 1, .along = 1, .index_type = indices->type};
+    if (op_is(op, "scatternd")) {
+        s.parts = (int)indices->dims[indices->rank - 1];
+        s.rows = op_elements(indices) / s.parts;
+        for (int k = 0; k < s.parts; k++) s.lengths[k] = x->dims[k], s.length *= x->dims[k];
+        for (int d = s.parts; d < (int)x->rank; d++) s.cols *= x->dims[d];
+        s.step = s.cols;
+        return s;
+    }
+    s.each = 1, s.rank = (int)x->rank, s.axis = (int)op_number(op, "axis", 0);
+    s.apart = s.axis == s.rank - 1, s.along = !s.apart;
+    s.length = x->dims[s.axis], s.step = x->strides[s.axis], s.cols = updates->dims[s.rank - 1];
+    for (int d = 0; d < s.rank; d++) s.dims[d] = updates->dims[d], s.strides[d] = x->strides[d];
+    s.rows = op_elements(updates) / s.cols;
+    return s;
+}
+
+static inline int64_t move_scatter_base(const move_scatter *s, int64_t row) {
+    int64_t base = 0;
+    for (int d = s->rank - 2; d >= 0; d--) {
+        if (d != s->axis) base += row % s->dims[d] * s->strides[d];
+        row /= s->dims[d];
+    }
+    return base;
+}
+
+/* The index of an element or, of scatternd, of a row. */
+static inline int64_t move_scatter_index(const move_scatter *s, const void *indices, int64_t at) {
+    const int parts = s->each ? 1 : s->parts;
+    int64_t place = 0;
+    for (int k = 0; k < parts; k++) {
+        const int64_t i = at * parts + k;
+        const int64_t index =
+            s->index_type == SCOUT_INT64 ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+        place = s->each ? index : place * s->lengths[k] + index;
+    }
+    return place;
+}
+
 /* What is kept of the last two dimensions (trilu): columns from `diagonal` behind the row on, or up to there. */
 typedef struct move_triangle {
     int64_t rows, cols, diagonal;

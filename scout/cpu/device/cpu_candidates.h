@@ -32,6 +32,7 @@
     each(cpu_embedding_rows)                                                                                          \
     each(cpu_rotary_rows)                                                                                             \
     each(cpu_move_copy)                                                                                               \
+    each(cpu_scatter_rows)                                                                                            \
     each(cpu_move_onednn)                                                                                             \
     each(cpu_quantize_rows)                                                                                           \
     each(cpu_recurrent_onednn)                                                                                        \

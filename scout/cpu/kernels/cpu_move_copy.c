@@ -268,6 +268,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     for (uint32_t k = 0; k < op->tensor_count; k++)
         if (cpu_number_bits(op->tensors[k].type) < 8)
             return scout_say(why, SCOUT_NO, "type", "moves types of whole bytes");
+    if (move_scatters(op)) return scout_say(why, SCOUT_NO, "feature", "scatters are not its work");
     return SCOUT_OK;
 }
 

@@ -6,9 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+/* A scatter is computed at once, as its updates go anywhere. */
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
-    (void)state, (void)op, (void)output;
-    return 1;
+    (void)state;
+    return move_scatters(op) ? op_elements(&op->tensors[output]) : 1;
 }
 
 typedef struct origin {
@@ -101,6 +102,42 @@ static origin from_one(const scout_op *op, const int64_t *place) {
     return (origin){0, flat(x, from)};
 }
 
+/* Where update `at` goes, by its place among the updates. */
+static int64_t scattered(const scout_op *op, void *const *tensors, int64_t at) {
+    const scout_tensor *x = &op->tensors[0], *indices = &op->tensors[1], *updates = &op->tensors[2];
+    const bool nd = op_is(op, "scatternd");
+    const int before = nd ? (int)indices->rank - 1 : 0, parts = nd ? (int)indices->dims[before] : 1;
+    int64_t place[SCOUT_MAX_RANK], to[SCOUT_MAX_RANK], row = 0;
+    double index[SCOUT_MAX_RANK];
+    place_of(updates, at, place);
+    for (int d = 0; d < before; d++) row = row * updates->dims[d] + place[d];
+    cpu_number_load(indices->type, tensors[1], nd ? row * parts : at, 1, parts, index);
+    for (int d = 0; d < (int)x->rank; d++) {
+        if (nd)
+            to[d] = d < parts ? (int64_t)index[d] : place[before + d - parts];
+        else
+            to[d] = d == op_number(op, "axis", 0) ? (int64_t)index[0] : place[d];
+    }
+    return flat(x, to);
+}
+
+/* `spread` holds squares until all updates are in. */
+static void compute_scatter(const scout_op *op, void *const *tensors, int64_t count, double *want, double *spread) {
+    const uint32_t type = op->tensors[0].type;
+    const move_combine how = move_combine_of(op);
+    cpu_number_load(type, tensors[0], 0, 1, count, want);
+    for (int64_t k = 0; k < count; k++) spread[k] = want[k] * want[k];
+    for (int64_t k = 0; k < op_elements(&op->tensors[2]); k++) {
+        const int64_t at = scattered(op, tensors, k);
+        double u;
+        cpu_number_load(type, tensors[2], k, 1, 1, &u);
+        const double all[MOVE_COMBINES] = {u, want[at] + u, want[at] * u, fmax(want[at], u), fmin(want[at], u)};
+        want[at] = all[how];
+        spread[at] = how == MOVE_ADD ? spread[at] + u * u : want[at] * want[at];
+    }
+    for (int64_t k = 0; k < count; k++) spread[k] = sqrt(spread[k]) + move_least(type);
+}
+
 /* Whole numbers lose their upper bits, floats their fraction and what is beyond the range. */
 static void cast(uint32_t from, uint32_t to, double *want) {
     static const struct {
@@ -128,6 +165,10 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
                squares = op_is(op, "depthtospace") || op_is(op, "spacetodepth");
     const uint32_t to = op->tensors[output].type, type = op->tensors[0].type;
     (void)state, (void)scratch;
+    if (move_scatters(op)) {
+        compute_scatter(op, tensors, count, want, spread);
+        return SCOUT_OK;
+    }
     for (int64_t k = 0; k < count; k++) {
         int64_t place[SCOUT_MAX_RANK] = {0};
         origin o = {0, from + k};

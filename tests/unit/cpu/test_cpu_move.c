@@ -57,6 +57,16 @@ static void moves_of_every_type(void) {
         "\"index_dtype\": \"int32\"",
         "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [11, 3], \"axis\": 0, \"input\": [4, 3]",
         "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [1000], \"axis\": 0, \"input\": [17]",
+        "{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [9, 8, 3], \"indices\": [5, 6, 2], \"updates\": [5, 6, "
+        "3]",
+        "{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [33, 257], \"indices\": [70, 1], \"updates\": [70, "
+        "257]",
+        "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [17, 300], \"axis\": 0, \"updates\": [65, 290]",
+        "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [6, 7, 65], \"axis\": 2, \"updates\": [5, 7, "
+        "33], "
+        "\"index_dtype\": \"int32\"",
+        "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [5, 19, 3], \"axis\": 1, \"updates\": [5, 40, 2]",
+        "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [17], \"axis\": 0, \"updates\": [1000]",
         "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [3, 17, 33], \"upper\": 1",
         "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [33, 17], \"upper\": 0, \"diagonal\": 3",
         "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [5, 6], \"upper\": 1, \"diagonal\": -9",
@@ -69,6 +79,23 @@ static void moves_of_every_type(void) {
         "\"CRD\"",
     };
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) check_types(texts[k], 1);
+}
+
+/* Updates that are combined with what is there, in every type of floats. */
+static void scatters_that_combine(void) {
+    static const char *const forms[] = {
+        "\"what\": \"scatternd\", \"shape\": [33, 65], \"indices\": [70, 1], \"updates\": [70, 65]",
+        "\"what\": \"scatterelements\", \"shape\": [17, 300], \"axis\": 0, \"updates\": [65, 290]",
+        "\"what\": \"scatterelements\", \"shape\": [1000, 1], \"axis\": 0, \"updates\": [4000, 1]",
+        "\"what\": \"scatterelements\", \"shape\": [7, 20], \"axis\": 1, \"updates\": [7, 65]"};
+    static const char *const types[] = {"fp32", "fp16", "bf16", "fp64"};
+    static const char *const ways[] = {"add", "mul", "max", "min"};
+    for (size_t k = 0; k < 4 * 4 * 4; k++) {
+        char text[512];
+        snprintf(text, sizeof text, "{\"op\": \"move\", %s, \"dtype\": \"%s\", \"reduction\": \"%s\"}", forms[k / 16],
+                 types[k / 4 % 4], ways[k % 4]);
+        check(text, 1);
+    }
 }
 
 static void casts(void) {
@@ -182,6 +209,21 @@ static void references_by_hand(void) {
     cpu_built_put(&b, "x", 0, 7);
     expect_output(&b, "y", (const double[]){0, 7, 1, 0}, 4, 1);
     cpu_built_end(&b);
+    begin(&b, "{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [2, 4], \"input\": [1, 2]}", "x", 2);
+    expect_output(&b, "y", (const double[]){0, 0, 1, 1, 0, 0, 1, 1}, 8, 1);
+    cpu_built_end(&b);
+    begin(&b, "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [2, 2], \"axis\": 0, \"updates\": [2, 1]}",
+          "x", 4);
+    for (int k = 0; k < 2; k++) cpu_built_put(&b, "indices", k, 1), cpu_built_put(&b, "updates", k, 7 + k);
+    expect_output(&b, "y", (const double[]){0, 1, 8, 3}, 4, 1); /* the last one stays */
+    cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [2, 2], \"indices\": [2, 1], \"updates\": [2, 2], "
+          "\"reduction\": \"add\"}",
+          "x", 4);
+    for (int k = 0; k < 4; k++) cpu_built_put(&b, "indices", k / 2, 1), cpu_built_put(&b, "updates", k, 10 + k);
+    expect_output(&b, "y", (const double[]){0, 1, 24, 27}, 4, 1);
+    cpu_built_end(&b);
     begin(&b, "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [2, 2], \"input\": [2, 3], \"axis\": 1}", "x", 6);
     cpu_built_put(&b, "indices", 0, 2), cpu_built_put(&b, "indices", 1, 0);
     expect_output(&b, "y", (const double[]){2, 0, 5, 3}, 4, 1);
@@ -290,6 +332,20 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"what\": \"gemma\"}", "feature"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"dtype\": \"int8\"}", "type"},
         {"{\"op\": \"move\", \"what\": \"scatter\", \"shape\": [4]}", "feature"},
+        {"{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [5], \"input\": [2]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [2, 4, 4, 4, 4], \"input\": [1, 2, 2, 2, 2]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [4], \"axis\": 0}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [4], \"axis\": 1, \"updates\": [2]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [4, 2], \"axis\": 0, \"updates\": [9, 3]}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [4, 2], \"indices\": [3, 1], \"updates\": [3, 3]}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [4], \"indices\": [3, 1], \"updates\": [3], "
+         "\"reduction\": \"mean\"}",
+         "feature"},
+        {"{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [4], \"indices\": [3, 1], \"updates\": [3], "
+         "\"reduction\": \"add\", \"dtype\": \"int64\"}",
+         "type"},
         {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [0, 0]}",
          "shape"},
         {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [1, 7]}",
@@ -333,6 +389,7 @@ int main(void) {
     UNIT_RUN(quantised_by_hand);
     UNIT_RUN(moves_of_every_type);
     UNIT_RUN(libraries_move_too);
+    UNIT_RUN(scatters_that_combine);
     UNIT_RUN(casts);
     UNIT_RUN(embeddings);
     UNIT_RUN(rotations);
