@@ -327,6 +327,27 @@ static int mask_shape(const scores *s, int64_t batch, int64_t heads, int64_t *di
     return rank;
 }
 
+/* In decoding, exporters put the heads that share keys and values where the query's length stands: [batch, heads, 1,
+ * head] reshaped to [batch, kv_heads, heads / kv_heads, head]. It is still one query for each head, where all of them
+ * have the same mask. */
+static bool is_folded(tensor *t, int64_t heads, int64_t rows, bool masked, int64_t mask_rows) {
+    if (rows < 2 || heads < 1 || (masked && mask_rows > 1)) return false;
+    for (int step = 0; t && t->producer && step < HEADS_MAX_STEPS; step++) {
+        const node *n = t->producer;
+        int slot = 0;
+        tensor *in = flow_in(n, 0);
+        if (graph_is(n, "Reshape"))
+            return flow_rank(in) == 4 && flow_rank(t) == 4 && flow_dim(in, 0) == flow_dim(t, 0) &&
+                   flow_dim(in, 2) == 1 && flow_dim(in, 1) == checked_mul(heads, rows);
+        if (graph_is(n, "Mul") || graph_is(n, "Div"))
+            in = flow_operand(n, &slot);
+        else if (!flow_renames(n))
+            in = NULL;
+        t = in;
+    }
+    return false;
+}
+
 typedef struct attention_sides {
     product_sides first, last;
     heads_side q, k, v;
@@ -366,6 +387,12 @@ static void fill(match *m, work *w, const scores *s, const attention_sides *a) {
     };
     c.mask_rank = strcmp(mask.kind, "additive") == 0 ? mask_shape(s, batch, heads, dims) : 0;
     c.mask_dims = dims;
+    const bool plain = strcmp(mask.kind, "none") == 0, additive = c.mask_rank > 0;
+    if (a->first.heads > 0 && (plain || additive) &&
+        is_folded(a->first.left, heads, c.q_len, additive, c.mask_rank > 1 ? dims[c.mask_rank - 2] : 1)) {
+        c.heads = checked_mul(heads, c.q_len);
+        c.q_len = 1;
+    }
     memset(&w->rec, 0, sizeof w->rec);
     cost_set_attention(w, &c);
     cost_set_types(w, a->first.left, flow_out(s->last, 0));
