@@ -27,6 +27,7 @@
     each(cpu_elementwise_loop)                                                                                        \
     each(cpu_reduce_onednn)                                                                                           \
     each(cpu_reduce_loop)                                                                                             \
+    each(cpu_reduce_lines)                                                                                            \
     each(cpu_attention_onednn)                                                                                        \
     each(cpu_attention_tiled)                                                                                         \
     each(cpu_embedding_rows)                                                                                          \

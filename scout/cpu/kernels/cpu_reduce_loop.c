@@ -203,7 +203,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 static bool plan_of(const scout_op *op, scout_plan *p) {
     memset(p, 0, sizeof *p);
     const reduce_operator *is = reduce_operator_of(op, &p->id);
-    if (!is) return false;
+    if (!is) return false; /* one along lines */
     p->what = is->what;
     p->p = reduce_problem_of(op);
     p->wholes = cpu_number_whole(op->input);
