@@ -109,7 +109,8 @@ static inline int reduce_line_axis(const scout_op *op, int rank) {
 static inline reduce_lines reduce_lines_of(const scout_op *op) {
     const scout_tensor *x = &op->tensors[REDUCE_X], *y = &op->tensors[REDUCE_Y];
     const int axis = reduce_line_axis(op, (int)x->rank);
-    reduce_lines l = {.outer = 1, .length = x->dims[axis], .inner = 1, .kept = y->dims[axis]};
+    reduce_lines l;
+    l.outer = l.inner = 1, l.length = x->dims[axis], l.kept = y->dims[axis];
     for (int d = 0; d < axis; d++) l.outer *= x->dims[d];
     for (int d = axis + 1; d < (int)x->rank; d++) l.inner *= x->dims[d];
     l.searches = op_is(op, "topk"), l.largest = op_number(op, "largest", 1) != 0;

@@ -19,6 +19,7 @@
     each(cpu_conv_depthwise)                                                                                          \
     each(cpu_pool_onednn)                                                                                             \
     each(cpu_pool_direct)                                                                                             \
+    each(cpu_resize_rows)                                                                                             \
     each(cpu_norm_onednn)                                                                                             \
     each(cpu_norm_rows)                                                                                               \
     each(cpu_softmax_onednn)                                                                                          \
