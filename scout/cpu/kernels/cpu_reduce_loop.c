@@ -203,7 +203,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
 static bool plan_of(const scout_op *op, scout_plan *p) {
     memset(p, 0, sizeof *p);
     const reduce_operator *is = reduce_operator_of(op, &p->id);
-    if (!is) return false; /* one along lines */
+    if (!is) return false;
     p->what = is->what;
     p->p = reduce_problem_of(op);
     p->wholes = cpu_number_whole(op->input);
@@ -218,6 +218,7 @@ static bool plan_of(const scout_op *op, scout_plan *p) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     scout_plan p;
     (void)device;
+    if (reduce_goes_along(op)) return scout_say(why, SCOUT_NO, "feature", "running sums and searches are not its work");
     if (plan_of(op, &p)) return SCOUT_OK;
     return scout_say(why, SCOUT_NO, "type", "there is no loop for %.30s of this type", op->what ? op->what : "this");
 }
