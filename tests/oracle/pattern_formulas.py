@@ -376,7 +376,7 @@ def check_transposes(tally):
 RESIZED = [
     ("asymmetric", "floor", 2, True), ("asymmetric", "floor", 3, True), ("asymmetric", "round_prefer_floor", 2, True), ("asymmetric", "round_prefer_floor", 3, False),
     ("asymmetric", "ceil", 2, False), ("half_pixel", "round_prefer_floor", 2, True), ("half_pixel", "round_prefer_floor", 4, True), ("half_pixel", "round_prefer_ceil", 3, True),
-    ("half_pixel", "floor", 2, False), ("pytorch_half_pixel", "round_prefer_ceil", 2, True), ("align_corners", "round_prefer_floor", 2, False), ("asymmetric", "floor", 1.5, False),
+    ("half_pixel", "floor", 2, False), ("pytorch_half_pixel", "round_prefer_ceil", 2, True), ("align_corners", "round_prefer_floor", 3, False), ("asymmetric", "floor", 1.5, False),
     ("asymmetric", "floor", 0.5, False), ("asymmetric", "floor", 2.05, False),
 ]
 
