@@ -79,10 +79,9 @@ static bool build_repeat(builder *b) {
 
 static bool build_pad(builder *b) {
     int64_t pads[2 * SCOUT_MAX_RANK];
-    const char *mode = op_text(b->op, "mode");
     const int n = op_ints(b->op, "pads", pads, 2 * SCOUT_MAX_RANK);
-    if ((mode && strcmp(mode, "constant") != 0) || op_field(b->op, "axes"))
-        return kind_tensors_refuse(b->why, "feature", "only padding of all axes with a constant is covered");
+    if (move_beyond_of(b->op) == MOVE_BEYONDS || op_field(b->op, "axes"))
+        return kind_tensors_refuse(b->why, "feature", "pads of some axes, or of another mode, are not covered");
     if (n != 2 * b->rank || b->rank != (int)b->op->rank) return bad(b, "how much is padded is not known");
     for (int d = 0; d < b->rank; d++)
         if (pads[d] < 0 || pads[b->rank + d] < 0 ||

@@ -67,6 +67,27 @@ static inline int64_t move_before(const scout_op *op, int dim) {
     return count == 2 * (int)op->rank ? pads[dim] : 0;
 }
 
+typedef enum move_beyond { MOVE_ZEROS, MOVE_REFLECT, MOVE_EDGE, MOVE_WRAP, MOVE_BEYONDS } move_beyond;
+
+/* What lies beyond the input of a pad; MOVE_BEYONDS: it is not known. */
+static inline move_beyond move_beyond_of(const scout_op *op) {
+    static const char *const names[MOVE_BEYONDS] = {"constant", "reflect", "edge", "wrap"};
+    const char *told = op_text(op, "mode");
+    int k = 0;
+    while (told && k < MOVE_BEYONDS && strcmp(told, names[k]) != 0) k++;
+    return (move_beyond)k;
+}
+
+static inline int move_pads_copies(const scout_op *op) { return op_is(op, "pad") && move_beyond_of(op) != MOVE_ZEROS; }
+
+/* Where an element of such a pad comes from, along a dimension of that length. */
+static inline int64_t move_copied(move_beyond how, int64_t place, int64_t length) {
+    if (how == MOVE_EDGE) return place < 0 ? 0 : place >= length ? length - 1 : place;
+    const int64_t period = how == MOVE_WRAP ? length : length > 1 ? 2 * (length - 1) : 1;
+    const int64_t at = (place % period + period) % period;
+    return at < length ? at : period - at;
+}
+
 /* Images whose channels become squares of places, and back: [images, channels, rows, columns] with the smaller planes
  * has side * side times the channels. A place of the larger planes is (row, i, column, j). */
 typedef struct move_squares {
@@ -106,7 +127,8 @@ static inline void move_piece_squares(const scout_op *op, move_piece *out) {
     }
 }
 
-/* Pieces into `out`, which has room for SCOUT_MAX_TENSORS; 0: a gather, a triangle or a cast, which is none. */
+/* Pieces into `out`, which has room for SCOUT_MAX_TENSORS; 0: what is none: a gather, a triangle, a cast, a pad with
+ * copies. */
 static inline int move_pieces(const scout_op *op, move_piece *out) {
     const scout_tensor *x = &op->tensors[0], *y = &op->tensors[op->tensor_count - 1];
     int64_t perm[SCOUT_MAX_RANK] = {0};
@@ -119,6 +141,7 @@ static inline int move_pieces(const scout_op *op, move_piece *out) {
     if (!op_is(op, "transpose") && !op_is(op, "slice") && !op_is(op, "expand") && !op_is(op, "tile") &&
         !op_is(op, "pad") && !op_is(op, "repeat"))
         return 0;
+    if (move_pads_copies(op)) return 0;
     out[0] = (move_piece){.from = 0, .to = (int)op->tensor_count - 1};
     if (op_is(op, "transpose")) (void)op_ints(op, "perm", perm, SCOUT_MAX_RANK);
     for (int d = 0; d < (int)y->rank; d++) {

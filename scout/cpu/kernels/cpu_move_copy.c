@@ -177,6 +177,43 @@ static void triangle_share(void *context, int thread, int threads) {
     }
 }
 
+#define EDGE_LOOP(type)                                                                                                \
+    for (int64_t j = from; j < to; j++)                                                                                \
+        ((type *)row)[j] = ((const type *)source)[move_copied(how, j - before, length)];                               \
+    break
+
+/* Elements of a row that lie beyond the input. */
+static void copy_edge(int64_t size, move_beyond how, const char *source, int64_t length, int64_t before, int64_t from,
+                      int64_t to, char *row) {
+    switch (size) {
+    case 1: EDGE_LOOP(uint8_t);
+    case 2: EDGE_LOOP(uint16_t);
+    case 4: EDGE_LOOP(uint32_t);
+    default: EDGE_LOOP(uint64_t);
+    }
+}
+
+static void edges_share(void *context, int thread, int threads) {
+    const job *j = context;
+    const scout_op *op = j->plan->op;
+    const scout_tensor *x = &op->tensors[0], *y = &op->tensors[1];
+    const move_beyond how = move_beyond_of(op);
+    const int last = (int)y->rank - 1;
+    const int64_t size = j->plan->size, length = x->dims[last], cols = y->dims[last], before = move_before(op, last);
+    int64_t from, to;
+    cpu_team_share(op_elements(y) / cols, thread, threads, &from, &to);
+    for (int64_t line = from; line < to; line++) {
+        int64_t rest = line, at = 0;
+        for (int d = last - 1; d >= 0; rest /= y->dims[d], d--)
+            at += move_copied(how, rest % y->dims[d] - move_before(op, d), x->dims[d]) * x->strides[d];
+        const char *source = (const char *)j->args->tensors[0] + at * size;
+        char *row = (char *)j->args->tensors[1] + line * cols * size;
+        copy_edge(size, how, source, length, before, 0, before, row);
+        memcpy(row + before * size, source, (size_t)(length * size));
+        copy_edge(size, how, source, length, before, before + length, cols, row);
+    }
+}
+
 FAST static void cast_floats(uint32_t from_type, const char *from, uint32_t to_type, char *to, int64_t count) {
     float row[BLOCK];
     cpu_convert_load(from_type, from, count, row);
@@ -261,6 +298,7 @@ static const struct {
              {"gathernd", gather_share, "gather"},
              {"gatherelements", elements_share, "elements"},
              {"trilu", triangle_share, "triangle"},
+             {"pad", edges_share, "edges"},
              {"cast", cast_share, "cast"}};
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {

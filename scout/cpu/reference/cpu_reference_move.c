@@ -97,6 +97,7 @@ static origin from_one(const scout_op *op, const int64_t *place) {
             from[d] = place[behind + d] / (op->shape[behind + d] / x->dims[d]);
         else
             from[d] = place[behind + d] * (op_is(op, "slice") ? move_step(op, d) : 1) % x->dims[d];
+        if (move_pads_copies(op)) from[d] = move_copied(move_beyond_of(op), from[d], x->dims[d]);
         if (padded && (from[d] < 0 || from[d] >= x->dims[d])) return (origin){0, -1};
     }
     return (origin){0, flat(x, from)};

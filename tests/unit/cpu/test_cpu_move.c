@@ -46,6 +46,13 @@ static void moves_of_every_type(void) {
         "{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [2, 3, 10, 14], \"input\": [2, 3, 5, 7]",
         "{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [3, 33, 65], \"input\": [3, 11, 65]",
         "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4, 10], \"input\": [2, 5], \"pads\": [1, 2, 1, 3]",
+        "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [2, 9, 71], \"input\": [2, 5, 65], \"pads\": [0, 3, 2, 0, 1, "
+        "4], \"mode\": "
+        "\"reflect\"",
+        "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [7, 70], \"input\": [2, 65], \"pads\": [4, 2, 1, 3], "
+        "\"mode\": \"edge\"",
+        "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [9, 70], \"input\": [3, 65], \"pads\": [2, 5, 4, 0], "
+        "\"mode\": \"wrap\"",
         "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 65, 7], \"axis\": 1, \"input\": [3, 17, 7]",
         "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 7], \"axis\": 1, \"input\": [3, 17, 7], "
         "\"index_dtype\": "
@@ -224,6 +231,17 @@ static void references_by_hand(void) {
     for (int k = 0; k < 4; k++) cpu_built_put(&b, "indices", k / 2, 1), cpu_built_put(&b, "updates", k, 10 + k);
     expect_output(&b, "y", (const double[]){0, 1, 24, 27}, 4, 1);
     cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [7], \"input\": [3], \"pads\": [2, 2], \"mode\": "
+          "\"reflect\"}",
+          "x", 3);
+    expect_output(&b, "y", (const double[]){2, 1, 0, 1, 2, 1, 0}, 7, 1);
+    cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [6], \"input\": [3], \"pads\": [2, 1], \"mode\": \"edge\"}",
+          "x", 3);
+    expect_output(&b, "y", (const double[]){0, 0, 0, 1, 2, 2}, 6, 1);
+    cpu_built_end(&b);
     begin(&b, "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [2, 2], \"input\": [2, 3], \"axis\": 1}", "x", 6);
     cpu_built_put(&b, "indices", 0, 2), cpu_built_put(&b, "indices", 1, 0);
     expect_output(&b, "y", (const double[]){2, 0, 5, 3}, 4, 1);
@@ -354,7 +372,7 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"move\", \"what\": \"slice\", \"shape\": [4], \"input\": [4], \"steps\": [-1]}", "feature"},
         {"{\"op\": \"move\", \"what\": \"expand\", \"shape\": [4], \"input\": [3]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 2]}", "shape"},
-        {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 1], \"mode\": \"edge\"}",
+        {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 1], \"mode\": \"other\"}",
          "feature"},
         {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 0, \"inputs\": 200}", "feature"},
         {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 3, \"inputs\": 2}", "shape"},
