@@ -128,7 +128,12 @@ static void search_share(void *context, int thread, int threads) {
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)device;
-    if (reduce_goes_along(op)) return SCOUT_OK;
+    if (reduce_goes_along(op)) {
+        const reduce_lines l = reduce_lines_of(op);
+        if (!l.searches || (double)l.kept * sizeof(place) * cpu_team_size() <= (double)op->workspace_limit)
+            return SCOUT_OK;
+        return scout_say(why, SCOUT_NO, "memory", "the best of a line do not fit into the workspace of all threads");
+    }
     return scout_say(why, SCOUT_NO, "feature", "only running sums and searches are its work");
 }
 

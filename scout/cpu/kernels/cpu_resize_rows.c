@@ -78,7 +78,11 @@ static void resize_share(void *context, int thread, int threads) {
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)device;
-    return resize_is(op) ? SCOUT_OK : scout_say(why, SCOUT_NO, "feature", "only interpolation is its work");
+    if (!resize_is(op)) return scout_say(why, SCOUT_NO, "feature", "only interpolation is its work");
+    const resize_problem p = resize_problem_of(op, op->tensors[POOL_INPUT].dims);
+    const double lines = (double)p.out[0] + (double)p.out[1] + (double)p.out[2]; /* what a plan keeps of them */
+    if (lines * sizeof(taps) <= (double)op->workspace_limit) return SCOUT_OK;
+    return scout_say(why, SCOUT_NO, "memory", "places and weights of so long an axis do not fit into the workspace");
 }
 
 static void destroy(scout_plan *plan) {

@@ -64,11 +64,22 @@ static void what_is_refused(void) {
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) cpu_built_refused(rows[k][0], rows[k][1]);
 }
 
+static void too_little_memory_is_refused(void) {
+    static const char *const text = RESIZE "\"shape\": [1, 1000], \"input\": [1, 2], \"mode\": \"linear\"}";
+    cpu_built b;
+    cpu_built_make(&b, text, 16);
+    if (!UNIT_CHECK(b.built)) return;
+    cpu_built_fill(&b, 3);
+    UNIT_INT(cpu_built_run(&b, text), 0);
+    cpu_built_end(&b);
+}
+
 int main(void) {
     if (!cpu_built_open()) return 1;
     UNIT_RUN(every_way_and_type);
     UNIT_RUN(values_of_the_specification);
     UNIT_RUN(what_is_refused);
+    UNIT_RUN(too_little_memory_is_refused);
     cpu_built_close();
     return unit_end();
 }
