@@ -202,6 +202,33 @@ static bool build_scatter(builder *b) {
            plain(b, "updates", SCOUT_INPUT, given, updates) && plain(b, "y", SCOUT_OUTPUT, rank, b->op->shape);
 }
 
+/* Places of what is not zero, a row for each dimension: as many columns as there can be, zeros behind the last place.
+ */
+static bool build_nonzero(builder *b) {
+    int64_t count = 1;
+    for (int d = 0; d < b->rank; d++) count = checked_mul(count, b->input[d]);
+    if (b->op->output != SCOUT_INT64) return kind_tensors_refuse(b->why, "type", "places are int64");
+    if (b->rank < 1 || b->op->rank != 2 || b->op->shape[0] != b->rank || b->op->shape[1] != count)
+        return bad(b, "the output has no column for each element");
+    return one_to_one(b);
+}
+
+/* 1 where an index says so along the axis, and 0 elsewhere. */
+static bool build_onehot(builder *b) {
+    const int64_t axis = op_number(b->op, "axis", 0);
+    if (b->rank + 1 != (int)b->op->rank || axis < 0 || axis > b->rank) return bad(b, "there is no such axis");
+    for (int d = 0; d < b->rank; d++)
+        if (b->input[d] != b->op->shape[d < axis ? d : d + 1])
+            return bad(b, "indices and output do not belong together");
+    if (b->op->input != SCOUT_INT64 && b->op->input != SCOUT_INT32)
+        return kind_tensors_refuse(b->why, "type", "indices are int32 or int64");
+    scout_tensor *t = kind_tensors_add(&b->to, "indices", SCOUT_INPUT, b->op->input, b->rank, b->input);
+    if (!t) return false;
+    if (b->op->shape[axis] > INT32_MAX) return bad(b, "too many places to point at");
+    t->below = b->op->shape[axis];
+    return plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
+}
+
 static bool same_shape(builder *b) {
     b->rank = (int)b->op->rank;
     memcpy(b->input, b->op->shape, sizeof b->input);
@@ -259,6 +286,8 @@ static const struct {
     {"gatherelements", build_gatherelements, {"axis", "input", "index_dtype"}},
     {"scatternd", build_scatter, {"updates", "indices", "index_dtype", "reduction", "axis"}},
     {"scatterelements", build_scatter, {"axis", "updates", "index_dtype", "reduction"}},
+    {"nonzero", build_nonzero, {"input"}},
+    {"onehot", build_onehot, {"axis", "input"}},
     {"trilu", build_trilu, {"upper", "diagonal"}},
     {"depthtospace", build_squares, {"input", "mode"}},
     {"spacetodepth", build_squares, {"input", "mode"}},
@@ -284,7 +313,8 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
         return kind_tensors_refuse(why, "feature", "a move of kind %.40s is not covered",
                                    out->what ? out->what : "none");
     if (!kind_fields_only(out, rows[row].fields, why)) return false;
-    if (!known_type(out->input) || !known_type(out->output) || (out->input != out->output && !op_is(out, "cast")))
+    if (!known_type(out->input) || !known_type(out->output) ||
+        (out->input != out->output && !op_is(out, "cast") && !move_marks(out)))
         return kind_tensors_refuse(why, "type", "a move of %s into %s is not covered",
                                    dtype_get((dtype)out->input)->name, dtype_get((dtype)out->output)->name);
     b.rank = op_ints(out, "input", b.input, SCOUT_MAX_RANK);

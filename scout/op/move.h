@@ -197,6 +197,9 @@ static inline int64_t move_index(const move_gather *g, const void *indices, int6
     return place;
 }
 
+/* Moves of places: from marks to their places, and back (nonzero, onehot). */
+static inline int move_marks(const scout_op *op) { return op_is(op, "nonzero") || op_is(op, "onehot"); }
+
 /* An element from the place that an index of its own names along one dimension (gatherelements). */
 typedef struct move_elements {
     int rank, axis;

@@ -8,6 +8,7 @@
 #include "scout/op/move.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { TILE = 32, ROW_BYTES = 1 << 15, BLOCK = 512 };
 
@@ -17,6 +18,7 @@ struct scout_plan {
     int count; /* 0: none, `rest` does it */
     int64_t size;
     cpu_team_work *rest;
+    int64_t *counts;    /* of nonzero: what each thread found */
     const char *kernel; /* its name */
 };
 
@@ -288,6 +290,65 @@ static void cast_share(void *context, int thread, int threads) {
     }
 }
 
+/* --- places of marks, and marks at places --- */
+
+/* Elements of the input from one on that are not zero, up to a block of them. */
+static int64_t load_marks(const job *j, int64_t from, int64_t to, double *row) {
+    const scout_tensor *x = &j->plan->op->tensors[0];
+    const int64_t here = to - from < BLOCK ? to - from : BLOCK;
+    cpu_number_load(x->type, j->args->tensors[0], from, 1, here, row);
+    return here;
+}
+
+static void count_share(void *context, int thread, int threads) {
+    const job *j = context;
+    double row[BLOCK];
+    int64_t from, to, found = 0;
+    cpu_team_share(op_elements(&j->plan->op->tensors[0]), thread, threads, &from, &to);
+    for (int64_t here; from < to; from += here) {
+        here = load_marks(j, from, to, row);
+        for (int64_t k = 0; k < here; k++) found += row[k] != 0;
+    }
+    j->plan->counts[thread] = found;
+}
+
+static void places_share(void *context, int thread, int threads) {
+    const job *j = context;
+    const scout_tensor *x = &j->plan->op->tensors[0];
+    const int64_t all = op_elements(x);
+    int64_t *y = j->args->tensors[1], from, to, at = 0;
+    double row[BLOCK];
+    for (int t = 0; t < thread; t++) at += j->plan->counts[t];
+    cpu_team_share(all, thread, threads, &from, &to);
+    for (int64_t here; from < to; from += here) {
+        here = load_marks(j, from, to, row);
+        for (int64_t k = 0; k < here; k++) {
+            if (row[k] == 0) continue;
+            int64_t rest = from + k;
+            for (int d = (int)x->rank - 1; d >= 0; rest /= x->dims[d], d--) y[d * all + at] = rest % x->dims[d];
+            at++;
+        }
+    }
+    if (thread < threads - 1) return;
+    for (uint32_t d = 0; d < x->rank; d++) memset(y + d * all + at, 0, (size_t)(all - at) * sizeof *y);
+}
+
+static void marks_share(void *context, int thread, int threads) {
+    const job *j = context;
+    const scout_tensor *x = &j->plan->op->tensors[0], *y = &j->plan->op->tensors[1];
+    const int axis = (int)op_number(j->plan->op, "axis", 0);
+    const int64_t depth = y->dims[axis], inner = y->strides[axis];
+    int64_t from, to;
+    cpu_team_share(op_elements(x) / inner, thread, threads, &from, &to);
+    const int64_t size = cpu_number_bits(y->type) / 8;
+    memset((char *)j->args->tensors[1] + from * depth * inner * size, 0, (size_t)((to - from) * depth * inner * size));
+    for (int64_t k = from * inner; k < to * inner; k++) {
+        double index;
+        cpu_number_load(x->type, j->args->tensors[0], k, 1, 1, &index);
+        cpu_number_store(y->type, j->args->tensors[1], (k / inner * depth + (int64_t)index) * inner + k % inner, 1);
+    }
+}
+
 /* --- the candidate --- */
 
 static const struct {
@@ -299,6 +360,8 @@ static const struct {
              {"gatherelements", elements_share, "elements"},
              {"trilu", triangle_share, "triangle"},
              {"pad", edges_share, "edges"},
+             {"nonzero", places_share, "places"},
+             {"onehot", marks_share, "marks"},
              {"cast", cast_share, "cast"}};
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
@@ -313,8 +376,10 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     scout_plan *const plan = *out;
-    (void)device, (void)values, (void)needs, (void)why;
+    (void)device, (void)values, (void)needs;
     plan->op = op;
+    if (op_is(op, "nonzero") && !(plan->counts = calloc((size_t)cpu_team_size(), sizeof *plan->counts)))
+        return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->size = cpu_number_bits(op->tensors[0].type) / 8;
     plan->count = move_pieces(op, plan->pieces);
     plan->kernel = "copy";
@@ -331,6 +396,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     (void)why;
     if (plan->count == 0) {
         job j = {plan, args, NULL};
+        if (plan->counts) cpu_team_run(count_share, &j);
         cpu_team_run(plan->rest, &j);
     }
     for (int k = 0; k < plan->count; k++) {
@@ -340,6 +406,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     }
     return SCOUT_OK;
 }
+
+static void destroy(scout_plan *plan) { free(plan->counts); }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{\"kernel\": \"%s\", \"pieces\": %d, \"threads\": \"%s\"}", plan->kernel, plan->count,
@@ -359,5 +427,6 @@ const scout_candidate cpu_move_copy = {
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
+    .destroy = destroy,
     .plan_bytes = sizeof(scout_plan),
 };

@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A scatter is computed at once, as its updates go anywhere. */
+/* A scatter is computed at once, as its updates go anywhere, and places are, as they follow one another. */
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
     (void)state;
-    return move_scatters(op) ? op_elements(&op->tensors[output]) : 1;
+    return move_scatters(op) || op_is(op, "nonzero") ? op_elements(&op->tensors[output]) : 1;
 }
 
 typedef struct origin {
@@ -139,6 +139,31 @@ static void compute_scatter(const scout_op *op, void *const *tensors, int64_t co
     for (int64_t k = 0; k < count; k++) spread[k] = sqrt(spread[k]) + move_least(type);
 }
 
+static void compute_places(const scout_op *op, void *const *tensors, int64_t count, double *want) {
+    const scout_tensor *x = &op->tensors[0];
+    const int64_t all = op_elements(x);
+    int64_t at = 0, place[SCOUT_MAX_RANK];
+    for (int64_t k = 0; k < count; k++) want[k] = 0;
+    for (int64_t k = 0; k < all; k++) {
+        double value;
+        cpu_number_load(x->type, tensors[0], k, 1, 1, &value);
+        if (value == 0) continue;
+        place_of(x, k, place);
+        for (uint32_t d = 0; d < x->rank; d++) want[d * all + at] = (double)place[d];
+        at++;
+    }
+}
+
+/* 1 where the index of the place, but for the axis, is the place along it. */
+static double marked(const scout_op *op, void *const *tensors, int64_t *place) {
+    const int axis = (int)op_number(op, "axis", 0);
+    const int64_t along = place[axis];
+    double index;
+    for (int d = axis; d + 1 < (int)op->rank; d++) place[d] = place[d + 1];
+    cpu_number_load(op->tensors[0].type, tensors[0], flat(&op->tensors[0], place), 1, 1, &index);
+    return (int64_t)index == along;
+}
+
 /* Whole numbers lose their upper bits, floats their fraction and what is beyond the range. */
 static void cast(uint32_t from, uint32_t to, double *want) {
     static const struct {
@@ -170,6 +195,14 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
         compute_scatter(op, tensors, count, want, spread);
         return SCOUT_OK;
     }
+    for (int64_t k = 0; move_marks(op) && k < count; k++) {
+        int64_t place[SCOUT_MAX_RANK];
+        place_of(&op->tensors[1], from + k, place);
+        if (op_is(op, "onehot")) want[k] = marked(op, tensors, place);
+        spread[k] = 0;
+    }
+    if (op_is(op, "nonzero")) compute_places(op, tensors, count, want);
+    if (move_marks(op)) return SCOUT_OK;
     for (int64_t k = 0; k < count; k++) {
         int64_t place[SCOUT_MAX_RANK] = {0};
         origin o = {0, from + k};

@@ -103,8 +103,8 @@ static void set_repeat(const scout_op *op, whole_move_problem *w) {
 static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                             double *want, float *spread, scout_why *why) {
     const scout_tensor *y = &op->tensors[output];
-    if (move_scatters(op) || move_pads_copies(op))
-        return scout_say(why, SCOUT_NO, "feature", "no reference of scatters and of pads with copies is here");
+    if (move_scatters(op) || move_marks(op) || move_pads_copies(op))
+        return scout_say(why, SCOUT_NO, "feature", "no reference of scatters, marks and pads with copies is here");
     whole_move_problem w = {.from = op->tensors[0].type, .to = y->type, .count = op_elements(y), .rank = (int)y->rank};
     w.inputs[0] = tensors[0];
     for (int d = 0; d < w.rank; d++) w.dims[d].count = y->dims[d];

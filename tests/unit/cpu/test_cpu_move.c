@@ -256,6 +256,41 @@ static void references_by_hand(void) {
     cpu_built_end(&b);
 }
 
+static void places_of_marks_and_back(void) {
+    static const char *const types[] = {"bool", "fp32", "int64"}, *const outs[] = {"int64", "fp32", "bool"};
+    for (int t = 0; t < 3; t++) {
+        char text[300];
+        snprintf(
+            text, sizeof text,
+            "{\"op\": \"move\", \"what\": \"nonzero\", \"shape\": [3, 2310], \"input\": [7, 5, 66], \"dtype\": \"%s\", "
+            "\"out_dtype\": \"int64\"}",
+            types[t]);
+        check(text, 1);
+        for (int axis = 0; axis < 3; axis++) {
+            static const char *const shapes[] = {"[9, 4, 33]", "[4, 9, 33]", "[4, 33, 9]"};
+            snprintf(
+                text, sizeof text,
+                "{\"op\": \"move\", \"what\": \"onehot\", \"shape\": %s, \"input\": [4, 33], \"axis\": %d, \"dtype\": "
+                "\"int64\", \"out_dtype\": \"%s\"}",
+                shapes[axis], axis, outs[t]);
+            check(text, 1);
+        }
+    }
+    cpu_built b;
+    begin(&b, "{\"op\": \"move\", \"what\": \"nonzero\", \"shape\": [2, 4], \"input\": [2, 2], \"dtype\": \"int64\"}",
+          "x", 4);
+    cpu_built_put(&b, "x", 2, 0); /* 0, 1, 0, 3 */
+    expect_output(&b, "y", (const double[]){0, 1, 0, 0, 1, 1, 0, 0}, 8, 1);
+    cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"move\", \"what\": \"onehot\", \"shape\": [2, 3], \"input\": [2], \"axis\": 1, \"dtype\": "
+          "\"int64\", "
+          "\"out_dtype\": \"fp32\"}",
+          "indices", 2);
+    expect_output(&b, "y", (const double[]){1, 0, 0, 0, 1, 0}, 6, 1);
+    cpu_built_end(&b);
+}
+
 /* Below the normal numbers of fp16 its steps grow no smaller: the nearest one may be off by a large part of a number.
  */
 static void the_least_numbers_are_rounded_to_their_steps(void) {
@@ -350,6 +385,12 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"what\": \"gemma\"}", "feature"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"dtype\": \"int8\"}", "type"},
         {"{\"op\": \"move\", \"what\": \"scatter\", \"shape\": [4]}", "feature"},
+        {"{\"op\": \"move\", \"what\": \"nonzero\", \"shape\": [1, 3], \"input\": [4], \"dtype\": \"int64\"}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"nonzero\", \"shape\": [1, 4], \"input\": [4]}", "type"},
+        {"{\"op\": \"move\", \"what\": \"onehot\", \"shape\": [4, 3], \"input\": [4], \"axis\": 2, \"dtype\": "
+         "\"int64\"}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"onehot\", \"shape\": [4, 3], \"input\": [4], \"axis\": 1}", "type"},
         {"{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [5], \"input\": [2]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [2, 4, 4, 4, 4], \"input\": [1, 2, 2, 2, 2]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [4], \"axis\": 0}", "shape"},
@@ -408,6 +449,7 @@ int main(void) {
     UNIT_RUN(moves_of_every_type);
     UNIT_RUN(libraries_move_too);
     UNIT_RUN(scatters_that_combine);
+    UNIT_RUN(places_of_marks_and_back);
     UNIT_RUN(casts);
     UNIT_RUN(embeddings);
     UNIT_RUN(rotations);
