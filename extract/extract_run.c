@@ -139,7 +139,7 @@ static const char *default_dims(const run *r, char *text, size_t size) {
                          used ? ", " : " (taken as 1, as no size is given: ", r->model->dims[k].name);
         used += n > 0 ? (size_t)n : 0;
     }
-    if (used && used + 1 < size) snprintf(text + used, size - used, ")");
+    if (used && used < size) snprintf(text + used, size - used, "; give --dim NAME=N)");
     return text;
 }
 

@@ -166,7 +166,7 @@ static const operator_def operators[] = {
     {"", "Round", 1, 1, 1, 1, shape_elementwise_unary, lower_elementwise, NULL, 1},
     {"", "STFT", 2, 4, 1, 1, shape_signal_stft, lower_other, NULL, 0},
     {"", "Scan", 1, -1, 1, -1, shape_control_scan, lower_control, NULL, 0},
-    {"", "Scatter", 3, 3, 1, 1, shape_scatter, lower_scatter, NULL, 0},
+    {"", "Scatter", 3, 3, 1, 1, shape_scatter, lower_scatter, "scatterelements", 0},
     {"", "ScatterElements", 3, 3, 1, 1, shape_scatter, lower_scatter, NULL, 0},
     {"", "ScatterND", 3, 3, 1, 1, shape_scatter, lower_scatter, NULL, 0},
     {"", "Selu", 1, 1, 1, 1, shape_elementwise_unary, lower_elementwise, NULL, 10},

@@ -105,35 +105,73 @@ static void resize_set_scales(work *w, const tensor *in, const tensor *out) {
     if (told) oprec_set_text(&w->rec, "scales", cost_reals(w, rank, scales));
 }
 
-/* Upsample, and Resize up to opset 10, had no attribute for either: as later called asymmetric and floor. */
-static void resize_set_form(work *w, const tensor *in, const tensor *out, bool nearest) {
+/* The element nearest to place x, were there no first and no last one. */
+static double resize_round(const char *rounding, double x) {
+    if (strcmp(rounding, "floor") == 0) return floor(x);
+    if (strcmp(rounding, "ceil") == 0) return ceil(x);
+    return strcmp(rounding, "round_prefer_ceil") == 0 ? floor(x + 0.5) : ceil(x - 0.5);
+}
+
+/* Whether each element of the input only stands `times` times in a row along every dimension. The first and the last
+ * output of such a row tell, because places rise, and all rows lie alike. */
+static bool resize_repeats(const work *w, const tensor *in, const tensor *out, const char *coordinates,
+                           const char *rounding) {
+    const bool half = strcmp(coordinates, "half_pixel") == 0 || strcmp(coordinates, "pytorch_half_pixel") == 0;
+    if (!half && strcmp(coordinates, "asymmetric") != 0) return false;
+    if (oprec_field(&w->rec, "scales") || graph_attr_int(w->node, "antialias", 0) != 0) return false;
+    if (strcmp(graph_attr_string(w->node, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0) return false;
+    if (in->info->inexact || out->info->inexact || in->info->rank != out->info->rank) return false;
+    for (int k = 0; k < in->info->rank; k++) {
+        const int64_t from = in->info->dims[k], to = out->info->dims[k];
+        if (from < 1 || to < from || to % from != 0) return false;
+        const double times = (double)(to / from), shift = half ? 0.5 : 0;
+        const double first = shift / times - shift, last = (times - 1 + shift) / times - shift;
+        if (resize_round(rounding, first) != 0 || resize_round(rounding, last) != 0) return false;
+    }
+    return true;
+}
+
+/* Upsample, and Resize up to opset 10, had no attribute for either: as later called asymmetric and floor. True: nothing
+ * but repeats. */
+static bool resize_set_form(work *w, const tensor *in, const tensor *out, bool nearest) {
     const node *n = w->node;
-    const bool up = strcmp(n->op_type, "Upsample") == 0;
-    if (!up && strcmp(n->op_type, "Resize") != 0) return;
-    const char *rounding = graph_attr_string(n, "nearest_mode", up || n->opset < 11 ? "floor" : "round_prefer_floor");
+    const bool up = strcmp(n->op_type, "Upsample") == 0, old = up || n->opset < 11;
+    if (!up && strcmp(n->op_type, "Resize") != 0) return false;
+    const char *rounding = graph_attr_string(n, "nearest_mode", old ? "floor" : "round_prefer_floor");
+    const char *coordinates = graph_attr_string(n, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
+    resize_set_scales(w, in, out);
+    if (nearest && resize_repeats(w, in, out, coordinates, rounding)) return true;
     pool_set_coordinates(w, "half_pixel", up ? INT64_MAX : 11, "asymmetric");
     if (nearest && strcmp(rounding, "round_prefer_floor") != 0)
         oprec_set_text(&w->rec, "rounding", cost_text(w, rounding, true));
-    resize_set_scales(w, in, out);
+    return false;
 }
 
-/* Each output is mixed from 2 neighbours along every dimension of space (4 for cubic), or copied from the nearest. */
+/* Each output is mixed from 2 neighbours along every dimension of space (4 for cubic), or copied from the nearest. What
+ * only repeats its input is a move, however the model tells its places. */
 void lower_resize(work *w) {
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
     const char *mode = resize_mode(w->node);
-    const bool nearest = strcmp(mode, "nearest") == 0;
+    const bool nearest = strcmp(mode, "nearest") == 0, shaped = cost_shaped(in) && cost_shaped(out);
     w->rec.kind = OP_POOL;
     w->rec.what = cost_what(w);
-    oprec_set_text(&w->rec, "mode", cost_text(w, mode, true));
     cost_set_types(w, in, out);
     cost_set_shape(w, out);
     cost_boundary(w);
-    if (!cost_shaped(in) || !cost_shaped(out)) return;
-    oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
-    resize_set_form(w, in, out, nearest);
+    if (shaped) oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+    if (shaped && resize_set_form(w, in, out, nearest)) {
+        if (info_same_shape(in->info, out->info)) { /* once each: nothing moves */
+            lower_view(w);
+            return;
+        }
+        w->rec.kind = OP_MOVE;
+        w->rec.what = "repeat";
+        return;
+    }
+    oprec_set_text(&w->rec, "mode", cost_text(w, mode, true));
     int64_t taps = 1;
-    for (int k = 0; k < in->info->rank && k < out->info->rank && !nearest; k++) {
+    for (int k = 0; shaped && k < in->info->rank && k < out->info->rank && !nearest; k++) {
         if (in->info->dims[k] != out->info->dims[k]) taps = checked_mul(taps, strstr(mode, "cubic") ? 4 : 2);
     }
-    w->rec.flops = nearest ? 0 : checked_mul(info_count(out->info), checked_mul(2, taps));
+    if (shaped) w->rec.flops = nearest ? 0 : checked_mul(info_count(out->info), checked_mul(2, taps));
 }

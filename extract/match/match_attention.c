@@ -302,23 +302,50 @@ static int64_t kv_heads_of(int64_t heads, const product_sides *first, const prod
     return kv > 0 && heads % kv == 0 ? kv : heads;
 }
 
-/* The shape that the mask broadcasts with: that of its only term, or of all together where there are several. */
-static int mask_shape(const scores *s, int64_t *dims) {
+/* The shape that the mask broadcasts with: that of its only term, or of all together where there are several. Of scores
+ * [batch * heads, q, k] a term has both in one dimension, and they are told apart here. */
+static int mask_shape(const scores *s, int64_t batch, int64_t heads, int64_t *dims) {
     int rank = 0;
     for (int k = 0; k < s->term_count; k++) {
         const tensor *t = s->terms[k].t;
-        int r = flow_rank(t);
+        const int r = flow_rank(t);
         if (r < 0 || r > MASK_EVAL_MAX_RANK) return 0;
-        for (; rank < r; rank++) {
+        int64_t own[MASK_EVAL_MAX_RANK + 1];
+        const bool merged = r == 3 && batch > 1 && t->info->dims[0] == checked_mul(batch, heads);
+        const int all = r + merged;
+        memcpy(own + merged, t->info->dims, (size_t)r * sizeof *own);
+        if (merged) own[0] = batch, own[1] = heads;
+        for (; rank < all; rank++) {
             memmove(dims + 1, dims, (size_t)rank * sizeof *dims);
             dims[0] = 1;
         }
-        for (int i = 0; i < r; i++) {
-            int64_t *d = &dims[rank - r + i], own = t->info->dims[i];
-            if (own > *d) *d = own;
+        for (int i = 0; i < all; i++) {
+            int64_t *d = &dims[rank - all + i];
+            if (own[i] > *d) *d = own[i];
         }
     }
     return rank;
+}
+
+/* In decoding, exporters put the heads that share keys and values where the query's length stands: [batch, heads, 1,
+ * head] reshaped to [batch, kv_heads, heads / kv_heads, head]. It is still one query for each head, where all of them
+ * have the same mask. */
+static bool is_folded(tensor *t, int64_t heads, int64_t rows, bool masked, int64_t mask_rows) {
+    if (rows < 2 || heads < 1 || (masked && mask_rows > 1)) return false;
+    for (int step = 0; t && t->producer && step < HEADS_MAX_STEPS; step++) {
+        const node *n = t->producer;
+        int slot = 0;
+        tensor *in = flow_in(n, 0);
+        if (graph_is(n, "Reshape"))
+            return flow_rank(in) == 4 && flow_rank(t) == 4 && flow_dim(in, 0) == flow_dim(t, 0) &&
+                   flow_dim(in, 2) == 1 && flow_dim(in, 1) == checked_mul(heads, rows);
+        if (graph_is(n, "Mul") || graph_is(n, "Div"))
+            in = flow_operand(n, &slot);
+        else if (!flow_renames(n))
+            in = NULL;
+        t = in;
+    }
+    return false;
 }
 
 typedef struct attention_sides {
@@ -358,8 +385,14 @@ static void fill(match *m, work *w, const scores *s, const attention_sides *a) {
         .window = min64(mask.window, a->first.cols),
         .softcap = s->softcap,
     };
-    c.mask_rank = strcmp(mask.kind, "additive") == 0 ? mask_shape(s, dims) : 0;
+    c.mask_rank = strcmp(mask.kind, "additive") == 0 ? mask_shape(s, batch, heads, dims) : 0;
     c.mask_dims = dims;
+    const bool plain = strcmp(mask.kind, "none") == 0, additive = c.mask_rank > 0;
+    if (a->first.heads > 0 && (plain || additive) &&
+        is_folded(a->first.left, heads, c.q_len, additive, c.mask_rank > 1 ? dims[c.mask_rank - 2] : 1)) {
+        c.heads = checked_mul(heads, c.q_len);
+        c.q_len = 1;
+    }
     memset(&w->rec, 0, sizeof w->rec);
     cost_set_attention(w, &c);
     cost_set_types(w, a->first.left, flow_out(s->last, 0));

@@ -52,7 +52,7 @@ static bool build_slice(builder *b) {
     return one_to_one(b);
 }
 
-static bool build_repeat(builder *b) {
+static bool build_expand(builder *b) {
     if (b->rank > (int)b->op->rank) return bad(b, "the output has fewer dimensions than the input");
     for (int d = 0; d < b->rank; d++) {
         const int64_t own = b->input[d], out = b->op->shape[(int)b->op->rank - b->rank + d];
@@ -62,12 +62,26 @@ static bool build_repeat(builder *b) {
     return b->rank > 0 ? one_to_one(b) : bad(b, "the shape of its input is not known");
 }
 
+/* Each element several times in a row: the rows are dimensions of their own in what copies and checks it. */
+static bool build_repeat(builder *b) {
+    int rank = b->rank;
+    if (b->rank < 1 || b->rank != (int)b->op->rank) return bad(b, "what is repeated keeps the number of dimensions");
+    for (int d = 0; d < b->rank; d++) {
+        if (b->input[d] < 1 || b->op->shape[d] % b->input[d] != 0)
+            return bad(b, "the input does not go into the output");
+        rank += b->input[d] != b->op->shape[d];
+    }
+    if (rank > SCOUT_MAX_RANK)
+        return kind_tensors_refuse(b->why, "shape", "%d dimensions, and those that repeat, are more than %d", b->rank,
+                                   SCOUT_MAX_RANK);
+    return one_to_one(b);
+}
+
 static bool build_pad(builder *b) {
     int64_t pads[2 * SCOUT_MAX_RANK];
-    const char *mode = op_text(b->op, "mode");
     const int n = op_ints(b->op, "pads", pads, 2 * SCOUT_MAX_RANK);
-    if ((mode && strcmp(mode, "constant") != 0) || op_field(b->op, "axes"))
-        return kind_tensors_refuse(b->why, "feature", "only padding of all axes with a constant is covered");
+    if (move_beyond_of(b->op) == MOVE_BEYONDS || op_field(b->op, "axes"))
+        return kind_tensors_refuse(b->why, "feature", "pads of some axes, or of another mode, are not covered");
     if (n != 2 * b->rank || b->rank != (int)b->op->rank) return bad(b, "how much is padded is not known");
     for (int d = 0; d < b->rank; d++)
         if (pads[d] < 0 || pads[b->rank + d] < 0 ||
@@ -149,6 +163,72 @@ static bool build_gatherelements(builder *b) {
            plain(b, "y", SCOUT_OUTPUT, b->rank, b->op->shape);
 }
 
+static bool is_float(uint32_t type) {
+    return type == SCOUT_FP32 || type == SCOUT_FP64 || type == SCOUT_FP16 || type == SCOUT_BF16;
+}
+
+/* x, indices, updates, y: the updates' shape, and of scatternd that of the indices, are told. */
+static bool build_scatter(builder *b) {
+    int64_t updates[SCOUT_MAX_RANK], dims[SCOUT_MAX_RANK], below = INT64_MAX;
+    const bool nd = op_is(b->op, "scatternd");
+    const int rank = (int)b->op->rank, given = op_ints(b->op, "updates", updates, SCOUT_MAX_RANK);
+    const int n = nd ? op_ints(b->op, "indices", dims, SCOUT_MAX_RANK) : given;
+    const int64_t axis = op_number(b->op, "axis", 0), parts = nd && n > 0 && n <= SCOUT_MAX_RANK ? dims[n - 1] : 0;
+    if (move_combine_of(b->op) == MOVE_COMBINES)
+        return kind_tensors_refuse(b->why, "feature", "the reduction %.40s is not covered",
+                                   op_text(b->op, "reduction"));
+    if (move_combine_of(b->op) != MOVE_WRITE && !is_float(b->op->input))
+        return kind_tensors_refuse(b->why, "type", "combining %s with updates is not covered",
+                                   dtype_get((dtype)b->op->input)->name);
+    if (given < 1 || given > SCOUT_MAX_RANK || n < 1 || n > SCOUT_MAX_RANK)
+        return bad(b, "the shapes of its updates and indices are not known");
+    for (int d = 0; d < given; d++)
+        if (updates[d] < 1) return bad(b, "there are no updates");
+    if (nd) {
+        if (parts < 1 || parts > rank || given != n - 1 + rank - parts)
+            return bad(b, "input, indices and updates do not belong together");
+        for (int d = 0; d < given; d++)
+            if (updates[d] != (d < n - 1 ? dims[d] : b->op->shape[d - (n - 1) + parts]))
+                return bad(b, "input, indices and updates do not belong together");
+        for (int64_t k = 0; k < parts; k++) below = b->op->shape[k] < below ? b->op->shape[k] : below;
+    } else {
+        if (given != rank || axis < 0 || axis >= rank) return bad(b, "there is no such axis");
+        for (int d = 0; d < rank; d++)
+            if (d != axis && updates[d] > b->op->shape[d]) return bad(b, "the updates are larger than the input");
+        memcpy(dims, updates, sizeof dims);
+        below = b->op->shape[axis];
+    }
+    return plain(b, "x", SCOUT_INPUT, rank, b->op->shape) && add_indices(b, n, dims, below) &&
+           plain(b, "updates", SCOUT_INPUT, given, updates) && plain(b, "y", SCOUT_OUTPUT, rank, b->op->shape);
+}
+
+/* Places of what is not zero, a row for each dimension: as many columns as there can be, zeros behind the last place.
+ */
+static bool build_nonzero(builder *b) {
+    int64_t count = 1;
+    for (int d = 0; d < b->rank; d++) count = checked_mul(count, b->input[d]);
+    if (b->op->output != SCOUT_INT64) return kind_tensors_refuse(b->why, "type", "places are int64");
+    if (b->rank < 1 || b->op->rank != 2 || b->op->shape[0] != b->rank || b->op->shape[1] != count)
+        return bad(b, "the output has no column for each element");
+    return one_to_one(b);
+}
+
+/* 1 where an index says so along the axis, and 0 elsewhere. */
+static bool build_onehot(builder *b) {
+    const int64_t axis = op_number(b->op, "axis", 0);
+    if (b->rank + 1 != (int)b->op->rank || axis < 0 || axis > b->rank) return bad(b, "there is no such axis");
+    for (int d = 0; d < b->rank; d++)
+        if (b->input[d] != b->op->shape[d < axis ? d : d + 1])
+            return bad(b, "indices and output do not belong together");
+    if (b->op->input != SCOUT_INT64 && b->op->input != SCOUT_INT32)
+        return kind_tensors_refuse(b->why, "type", "indices are int32 or int64");
+    scout_tensor *t = kind_tensors_add(&b->to, "indices", SCOUT_INPUT, b->op->input, b->rank, b->input);
+    if (!t) return false;
+    if (b->op->shape[axis] > INT32_MAX) return bad(b, "too many places to point at");
+    t->below = b->op->shape[axis];
+    return plain(b, "y", SCOUT_OUTPUT, (int)b->op->rank, b->op->shape);
+}
+
 static bool same_shape(builder *b) {
     b->rank = (int)b->op->rank;
     memcpy(b->input, b->op->shape, sizeof b->input);
@@ -195,14 +275,19 @@ static const struct {
 } rows[] = {
     {"transpose", build_transpose, {"perm", "input"}},
     {"slice", build_slice, {"input", "steps", "axes"}},
-    {"expand", build_repeat, {"input"}},
-    {"tile", build_repeat, {"input"}},
+    {"expand", build_expand, {"input"}},
+    {"tile", build_expand, {"input"}},
+    {"repeat", build_repeat, {"input"}},
     {"pad", build_pad, {"input", "pads", "mode", "axes"}},
     {"concat", build_along, {"axis", "inputs", "sizes"}},
     {"split", build_along, {"axis", "outputs", "sizes"}},
     {"gather", build_gather, {"axis", "input", "index_dtype"}},
     {"gathernd", build_gathernd, {"input", "indices", "index_dtype", "axis"}},
     {"gatherelements", build_gatherelements, {"axis", "input", "index_dtype"}},
+    {"scatternd", build_scatter, {"updates", "indices", "index_dtype", "reduction", "axis"}},
+    {"scatterelements", build_scatter, {"axis", "updates", "index_dtype", "reduction"}},
+    {"nonzero", build_nonzero, {"input"}},
+    {"onehot", build_onehot, {"axis", "input"}},
     {"trilu", build_trilu, {"upper", "diagonal"}},
     {"depthtospace", build_squares, {"input", "mode"}},
     {"spacetodepth", build_squares, {"input", "mode"}},
@@ -228,7 +313,8 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
         return kind_tensors_refuse(why, "feature", "a move of kind %.40s is not covered",
                                    out->what ? out->what : "none");
     if (!kind_fields_only(out, rows[row].fields, why)) return false;
-    if (!known_type(out->input) || !known_type(out->output) || (out->input != out->output && !op_is(out, "cast")))
+    if (!known_type(out->input) || !known_type(out->output) ||
+        (out->input != out->output && !op_is(out, "cast") && !move_marks(out)))
         return kind_tensors_refuse(why, "type", "a move of %s into %s is not covered",
                                    dtype_get((dtype)out->input)->name, dtype_get((dtype)out->output)->name);
     b.rank = op_ints(out, "input", b.input, SCOUT_MAX_RANK);
@@ -240,8 +326,13 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     return rows[row].build(&b);
 }
 
-/* Copies are equal; a cast to a float is off by one rounding; of one from a float to whole numbers the fraction is cut
- * off, which is exact. */
-static double tolerance(const scout_op *op) { return op->input == op->output ? 0 : kind_rounding(op->output); }
+/* Copies are equal; what is combined is rounded with each update; a cast to a float is off by one rounding; of one from
+ * a float to whole numbers the fraction is cut off, which is exact. */
+static double tolerance(const scout_op *op) {
+    const double rounding = kind_rounding(op->output);
+    if (move_scatters(op) && (move_combine_of(op) == MOVE_ADD || move_combine_of(op) == MOVE_MUL))
+        return rounding * (16 + 4 * (double)op_elements(&op->tensors[2]) / (double)op_elements(&op->tensors[0]));
+    return op->input == op->output ? 0 : rounding;
+}
 
 const kind kind_move = {.op = OP_MOVE, .build = build, .tolerance = tolerance, .light = true};

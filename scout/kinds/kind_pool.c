@@ -1,5 +1,5 @@
-/* Pools: maximum and average over windows (scout/op/pool.h), what cannot be expressed so, and how exact a result has to
- * be. */
+/* Pools: maximum and average over windows (scout/op/pool.h), interpolation (scout/op/resize.h), what cannot be
+ * expressed so, and how exact a result has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
@@ -7,6 +7,7 @@
 #include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/pool.h"
+#include "scout/op/resize.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static bool check_quant(const scout_op *op, scout_why *why) {
 
 static bool expressible(const scout_op *op, scout_why *why) {
     if (!op_is(op, "max") && !op_is(op, "average"))
-        return kind_tensors_refuse(why, "feature", "pools are covered as max and average, not as %.60s",
+        return kind_tensors_refuse(why, "feature", "pools are covered as max, average and resize, not as %.60s",
                                    op->what ? op->what : "nothing");
     for (size_t k = 0; k < sizeof not_expressed / sizeof *not_expressed; k++) {
         const scout_field *f = op_field(op, not_expressed[k].field);
@@ -74,8 +75,33 @@ static bool check_axis(const window_axis *a, scout_why *why) {
     return true;
 }
 
+/* Interpolation between neighbours; planes are what lies before the last three dimensions. */
+static bool build_resize(const operation *o, arena *a, scout_op *out, scout_why *why) {
+    static const char *const fields[] = {"input", "mode", "coordinates", "rounding", "cubic_coeff_a", NULL};
+    int64_t input[SCOUT_MAX_RANK];
+    const int rank = op_ints(out, "input", input, SCOUT_MAX_RANK);
+    if (!kind_fields_only(out, fields, why)) return false;
+    if ((o->rec.type != DTYPE_FP32 && o->rec.type != DTYPE_FP16 && o->rec.type != DTYPE_BF16) ||
+        (o->rec.out_type != DTYPE_NONE && o->rec.out_type != o->rec.type))
+        return kind_tensors_refuse(why, "type", "interpolation of %s is not covered", dtype_get(o->rec.type)->name);
+    if (rank != (int)out->rank || rank < 1 || rank > SCOUT_MAX_RANK)
+        return kind_tensors_refuse(why, "shape", "the shape of its input is not known");
+    for (int d = 0; d < rank; d++)
+        if (input[d] < 1 || out->shape[d] < 1 || (d < rank - RESIZE_AXES && input[d] != out->shape[d]))
+            return kind_tensors_refuse(why, "shape", "only the last three dimensions may be resized");
+    const resize_problem p = resize_problem_of(out, input);
+    if (p.mode == RESIZE_MODES || p.way == RESIZE_WAYS || p.rounding == RESIZE_ROUNDINGS)
+        return kind_tensors_refuse(why, "feature", "this way to interpolate is not covered");
+    out->input = out->output = (uint32_t)o->rec.type;
+    out->accumulate = SCOUT_FP32;
+    kind_tensors t = kind_tensors_of(out, a, why);
+    return kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, rank, input) &&
+           kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, rank, out->shape);
+}
+
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     int64_t input[SCOUT_MAX_RANK];
+    if (resize_is(out)) return build_resize(o, a, out, why);
     if (!expressible(out, why) || !set_types(&o->rec, out, why) || !check_quant(out, why) ||
         !kind_window_check(out, op_number(out, "global", 0) != 0, why))
         return false;
@@ -90,9 +116,14 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
            kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape);
 }
 
-/* A maximum is one of the inputs: exact. An average is rounded as the output, and its sum of K terms in fp32 as that of
+/* An interpolation rounds each of its weights and sums.
+ * A maximum is one of the inputs: exact. An average is rounded as the output, and its sum of K terms in fp32 as that of
  * a product is: each addition rounds (16 + 6 roots of K, as scout/kinds/kind_gemm.c has it). */
 static double tolerance(const scout_op *op) {
+    if (resize_is(op)) {
+        const resize_problem r = resize_problem_of(op, op->tensors[POOL_INPUT].dims);
+        return r.mode == RESIZE_NEAREST ? 0 : kind_rounding(op->output) + 0x1p-19;
+    }
     const pool_problem p = pool_problem_of(op);
     if (p.quant.is) return requantize_tolerance(&p.quant);
     return p.average ? kind_rounding(op->output) + 0x1p-24 * (16 + 6 * sqrt((double)window_kernel(&p.w))) : 0;

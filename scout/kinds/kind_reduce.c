@@ -63,8 +63,36 @@ static bool read_form(const scout_op *op, form *f, scout_why *why) {
     return true;
 }
 
+/* Running sums and searches: the input's shape, or [rows, cols]; of a search the output's own shape is told. */
+static bool build_lines(const operation *o, arena *a, scout_op *out, scout_why *why) {
+    int64_t in[SCOUT_MAX_RANK];
+    const bool searches = op_is(out, "topk");
+    int rank = op_ints(out, "input", in, SCOUT_MAX_RANK);
+    out->input = out->output = (uint32_t)o->rec.type;
+    out->weight = SCOUT_NONE;
+    out->accumulate = is_float(out->input) ? SCOUT_FP32 : out->input;
+    if (!is_float(out->input) && out->input != SCOUT_INT32 && (searches || out->input != SCOUT_INT64))
+        return kind_tensors_refuse(why, "type", "%.30s of %s is not covered", out->what,
+                                   dtype_get((dtype)out->input)->name);
+    if (rank == 0 && !searches) memcpy(in, out->shape, sizeof in), rank = (int)out->rank;
+    const int axis = rank > 0 && rank <= SCOUT_MAX_RANK ? reduce_line_axis(out, rank) : -1;
+    if (axis < 0 || (searches && rank != (int)out->rank))
+        return kind_tensors_refuse(why, "shape", "which dimension it goes along is not known");
+    if (!searches && (out->rank != 2 || op_ints(out, "axes", in + rank, 0) > 1 ||
+                      product(rank, in) != checked_mul(out->shape[0], out->shape[1]) || in[axis] != out->shape[1]))
+        return kind_tensors_refuse(why, "shape", "its axis does not make as many rows as its shape says");
+    for (int d = 0; searches && d < rank; d++)
+        if (out->shape[d] < 1 || (d == axis ? out->shape[d] > in[d] : out->shape[d] != in[d]))
+            return kind_tensors_refuse(why, "shape", "input and output do not belong together");
+    kind_tensors to = kind_tensors_of(out, a, why);
+    return kind_tensors_add(&to, "x", SCOUT_INPUT, out->input, rank, in) &&
+           kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, rank, searches ? out->shape : in) &&
+           (!searches || kind_tensors_add(&to, "places", SCOUT_OUTPUT, SCOUT_INT64, rank, out->shape));
+}
+
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     form f = {.rank = 0};
+    if (reduce_goes_along(out)) return build_lines(o, a, out, why);
     if (!out->what) return kind_tensors_refuse(why, "feature", "\"what\" does not say which reduction it is");
     const reduce_operator *is = reduce_operator_of(out, NULL);
     if (!is) return kind_tensors_refuse(why, "feature", "the reduction %.60s is not covered", out->what);
@@ -89,6 +117,8 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 static double tolerance(const scout_op *op) {
     const reduce_operator *is = reduce_operator_of(op, NULL);
     const double rounding = kind_rounding(op->output), x = (double)op_elements(&op->tensors[REDUCE_X]);
+    if (op_is(op, "cumsum") && rounding > 0)
+        return rounding + 0x1p-24 * (16 + 6 * sqrt((double)reduce_lines_of(op).length));
     if (!is || is->exact || rounding == 0) return 0;
     return rounding + 0x1p-24 * (16 + 6 * sqrt(x / (double)op_elements(&op->tensors[REDUCE_Y])));
 }

@@ -67,6 +67,27 @@ static inline int64_t move_before(const scout_op *op, int dim) {
     return count == 2 * (int)op->rank ? pads[dim] : 0;
 }
 
+typedef enum move_beyond { MOVE_ZEROS, MOVE_REFLECT, MOVE_EDGE, MOVE_WRAP, MOVE_BEYONDS } move_beyond;
+
+/* What lies beyond the input of a pad; MOVE_BEYONDS: it is not known. */
+static inline move_beyond move_beyond_of(const scout_op *op) {
+    static const char *const names[MOVE_BEYONDS] = {"constant", "reflect", "edge", "wrap"};
+    const char *told = op_text(op, "mode");
+    int k = 0;
+    while (told && k < MOVE_BEYONDS && strcmp(told, names[k]) != 0) k++;
+    return (move_beyond)k;
+}
+
+static inline int move_pads_copies(const scout_op *op) { return op_is(op, "pad") && move_beyond_of(op) != MOVE_ZEROS; }
+
+/* Where an element of such a pad comes from, along a dimension of that length. */
+static inline int64_t move_copied(move_beyond how, int64_t place, int64_t length) {
+    if (how == MOVE_EDGE) return place < 0 ? 0 : place >= length ? length - 1 : place;
+    const int64_t period = how == MOVE_WRAP ? length : length > 1 ? 2 * (length - 1) : 1;
+    const int64_t at = (place % period + period) % period;
+    return at < length ? at : period - at;
+}
+
 /* Images whose channels become squares of places, and back: [images, channels, rows, columns] with the smaller planes
  * has side * side times the channels. A place of the larger planes is (row, i, column, j). */
 typedef struct move_squares {
@@ -106,7 +127,8 @@ static inline void move_piece_squares(const scout_op *op, move_piece *out) {
     }
 }
 
-/* Pieces into `out`, which has room for SCOUT_MAX_TENSORS; 0: a gather, a triangle or a cast, which is none. */
+/* Pieces into `out`, which has room for SCOUT_MAX_TENSORS; 0: what is none: a gather, a triangle, a cast, a pad with
+ * copies. */
 static inline int move_pieces(const scout_op *op, move_piece *out) {
     const scout_tensor *x = &op->tensors[0], *y = &op->tensors[op->tensor_count - 1];
     int64_t perm[SCOUT_MAX_RANK] = {0};
@@ -117,8 +139,9 @@ static inline int move_pieces(const scout_op *op, move_piece *out) {
         return 1;
     }
     if (!op_is(op, "transpose") && !op_is(op, "slice") && !op_is(op, "expand") && !op_is(op, "tile") &&
-        !op_is(op, "pad"))
+        !op_is(op, "pad") && !op_is(op, "repeat"))
         return 0;
+    if (move_pads_copies(op)) return 0;
     out[0] = (move_piece){.from = 0, .to = (int)op->tensor_count - 1};
     if (op_is(op, "transpose")) (void)op_ints(op, "perm", perm, SCOUT_MAX_RANK);
     for (int d = 0; d < (int)y->rank; d++) {
@@ -131,6 +154,9 @@ static inline int move_pieces(const scout_op *op, move_piece *out) {
         } else if (op_is(op, "pad")) {
             move_piece_add(&out[0], own, step, y->strides[d]);
             out[0].to_at += move_before(op, d) * y->strides[d];
+        } else if (op_is(op, "repeat")) {
+            move_piece_add(&out[0], own, step, y->strides[d] * (y->dims[d] / own));
+            move_piece_add(&out[0], y->dims[d] / own, 0, y->strides[d]);
         } else {
             move_piece_add(&out[0], y->dims[d] / own, 0, y->strides[d] * own);
             move_piece_add(&out[0], own, step, y->strides[d]);
@@ -171,6 +197,9 @@ static inline int64_t move_index(const move_gather *g, const void *indices, int6
     return place;
 }
 
+/* Moves of places: from marks to their places, and back (nonzero, onehot). */
+static inline int move_marks(const scout_op *op) { return op_is(op, "nonzero") || op_is(op, "onehot"); }
+
 /* An element from the place that an index of its own names along one dimension (gatherelements). */
 typedef struct move_elements {
     int rank, axis;
@@ -184,6 +213,76 @@ static inline move_elements move_elements_of(const scout_op *op) {
     move_elements e = {.rank = (int)x->rank, .axis = (int)op_number(op, "axis", 0), .index_type = indices->type};
     for (int d = 0; d < e.rank; d++) e.dims[d] = indices->dims[d], e.strides[d] = x->strides[d];
     return e;
+}
+
+/* A scatter: the input with updates at places that indices name, written there or combined with what is there, one
+ * after the other (so that of several for one place the last one stays). Tensors are "x", "indices", "updates", "y".
+ * Updates are rows of columns: y[base of the row + index * step + column * along]. Of scatternd a row has one index,
+ * made of `parts` places. Of scatterelements each element has one, along `axis`. */
+typedef struct move_scatter {
+    int64_t rows, cols, length; /* length: of what an index points into */
+    int64_t step, along;
+    int each;  /* each element has an index of its own */
+    int apart; /* no two rows write to one place: the indices run along the columns */
+    int parts;
+    int64_t lengths[SCOUT_MAX_RANK];
+    int rank, axis; /* of the rows, whose base goes along all dimensions but the axis and the last */
+    int64_t dims[SCOUT_MAX_RANK], strides[SCOUT_MAX_RANK];
+    uint32_t index_type;
+} move_scatter;
+
+typedef enum move_combine { MOVE_WRITE, MOVE_ADD, MOVE_MUL, MOVE_MAX, MOVE_MIN, MOVE_COMBINES } move_combine;
+
+static inline int move_scatters(const scout_op *op) { return op_is(op, "scatternd") || op_is(op, "scatterelements"); }
+
+/* MOVE_COMBINES: one that is not known. */
+static inline move_combine move_combine_of(const scout_op *op) {
+    static const char *const names[MOVE_COMBINES] = {"none", "add", "mul", "max", "min"};
+    const char *told = op_text(op, "reduction");
+    int k = 0;
+    while (told && k < MOVE_COMBINES && strcmp(told, names[k]) != 0) k++;
+    return (move_combine)k;
+}
+
+static inline move_scatter move_scatter_of(const scout_op *op) {
+    const scout_tensor *x = &op->tensors[0], *indices = &op->tensors[1], *updates = &op->tensors[2];
+    move_scatter s = {.rows = 1, .cols = 1, .length = 1, .step = 1, .along = 1, .index_type = indices->type};
+    if (op_is(op, "scatternd")) {
+        s.parts = (int)indices->dims[indices->rank - 1];
+        s.rows = op_elements(indices) / s.parts;
+        for (int k = 0; k < s.parts; k++) s.lengths[k] = x->dims[k], s.length *= x->dims[k];
+        for (int d = s.parts; d < (int)x->rank; d++) s.cols *= x->dims[d];
+        s.step = s.cols;
+        return s;
+    }
+    s.each = 1, s.rank = (int)x->rank, s.axis = (int)op_number(op, "axis", 0);
+    s.apart = s.axis == s.rank - 1, s.along = !s.apart;
+    s.length = x->dims[s.axis], s.step = x->strides[s.axis], s.cols = updates->dims[s.rank - 1];
+    for (int d = 0; d < s.rank; d++) s.dims[d] = updates->dims[d], s.strides[d] = x->strides[d];
+    s.rows = op_elements(updates) / s.cols;
+    return s;
+}
+
+static inline int64_t move_scatter_base(const move_scatter *s, int64_t row) {
+    int64_t base = 0;
+    for (int d = s->rank - 2; d >= 0; d--) {
+        if (d != s->axis) base += row % s->dims[d] * s->strides[d];
+        row /= s->dims[d];
+    }
+    return base;
+}
+
+/* The index of an element or, of scatternd, of a row. */
+static inline int64_t move_scatter_index(const move_scatter *s, const void *indices, int64_t at) {
+    const int parts = s->each ? 1 : s->parts;
+    int64_t place = 0;
+    for (int k = 0; k < parts; k++) {
+        const int64_t i = at * parts + k;
+        const int64_t index =
+            s->index_type == SCOUT_INT64 ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
+        place = s->each ? index : place * s->lengths[k] + index;
+    }
+    return place;
 }
 
 /* What is kept of the last two dimensions (trilu): columns from `diagonal` behind the row on, or up to there. */

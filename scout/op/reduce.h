@@ -6,7 +6,7 @@
 
 #include "scout/op/op.h"
 
-enum { REDUCE_X = 0, REDUCE_Y = 1 };
+enum { REDUCE_X = 0, REDUCE_Y = 1, REDUCE_PLACES = 2 };
 
 /* Name; whether integers have it; whether the result is a place (int64); whether it is exact: chooses and adds nothing;
  * whether the input must be positive (it is filled so then). */
@@ -83,6 +83,39 @@ static inline reduce_problem reduce_problem_of(const scout_op *op) {
     for (int k = 0; k < 2; k++)
         if (sides[k]->rank == 0) sides[k]->rank = 1, sides[k]->dims[0] = 1, sides[k]->strides[0] = 1;
     return p;
+}
+
+/* What goes along lines of one dimension and brings them down to `kept` numbers: running sums (cumsum), whose output
+ * has them all, and searches (topk): the best ones, in order, with their places in a third tensor. Of equal ones the
+ * first comes first. */
+typedef struct reduce_lines {
+    int64_t outer, length, inner, kept; /* inner: elements between neighbours of a line */
+    int searches, largest;
+    int exclusive, backward; /* of running sums: without the element itself; from the end */
+} reduce_lines;
+
+static inline int reduce_goes_along(const scout_op *op) { return op_is(op, "cumsum") || op_is(op, "topk"); }
+
+/* The dimension of its input that the lines go along: the last one where nothing is said. */
+static inline int reduce_line_axis(const scout_op *op, int rank) {
+    int64_t axis = rank - 1;
+    if (op_is(op, "topk"))
+        axis = op_number(op, "axis", axis);
+    else
+        (void)op_ints(op, "axes", &axis, 1);
+    return axis >= 0 && axis < rank ? (int)axis : -1;
+}
+
+static inline reduce_lines reduce_lines_of(const scout_op *op) {
+    const scout_tensor *x = &op->tensors[REDUCE_X], *y = &op->tensors[REDUCE_Y];
+    const int axis = reduce_line_axis(op, (int)x->rank);
+    reduce_lines l;
+    l.outer = l.inner = 1, l.length = x->dims[axis], l.kept = y->dims[axis];
+    for (int d = 0; d < axis; d++) l.outer *= x->dims[d];
+    for (int d = axis + 1; d < (int)x->rank; d++) l.inner *= x->dims[d];
+    l.searches = op_is(op, "topk"), l.largest = op_number(op, "largest", 1) != 0;
+    l.exclusive = op_number(op, "exclusive", 0) != 0, l.backward = op_number(op, "reverse", 0) != 0;
+    return l;
 }
 
 /* Where element `at` of a side lies; returns how many follow it along the innermost dimension, itself included. */

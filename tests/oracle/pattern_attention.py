@@ -161,6 +161,16 @@ def merged_heads(g):
     return g.out(g.reshape(g.MatMul(g.Softmax(s, axis=-1), v), B, H, S, D))
 
 
+def merged_with_bias(g, bias=(B * H, S, S), mask=None):
+    """A bias that has batch and heads in one dimension, as ALiBi's; in some models a mask [B, 1, S, S] is added between reshapes."""
+    q, k, v = (g.reshape(heads(g), B * H, S, D) for _ in range(3))
+    s = g.Add(g.Mul(g.MatMul(q, g.Transpose(k, perm=[0, 2, 1])), SCALE), g.input(list(bias)))
+    if mask:
+        p = g.Softmax(g.Add(g.reshape(s, B, H, S, S), g.input(list(mask))), axis=-1)
+        return g.out(g.reshape(g.MatMul(g.reshape(p, B * H, S, S), v), B, H, S, D))
+    return g.out(g.reshape(g.MatMul(g.Softmax(s, axis=-1), v), B, H, S, D))
+
+
 def merged_from_sequence_first(g):
     """[S, B, H * D] seen as [S, B * H, D], then transposed."""
     parts = [g.Transpose(g.reshape(g.Relu(g.input([S, B, H * D])), S, B * H, D), perm=[1, 0, 2]) for _ in range(3)]
@@ -290,6 +300,16 @@ def decode(kv=2, past=64):
     return finish(g, g.Softmax(g.Add(s, g.Where(mask, 0.0, -65504.0)), axis=-1), v)
 
 
+def decode_folded(kv=2, past=64, mask=(B, 1, 1, 65), fold=1):
+    """Heads that share keys and values stand where the query's length does."""
+    g = Graph()
+    k, v = (g.Concat(g.input([B, kv, past, D]), heads(g, h=kv, s=1), axis=2) for _ in range(2))
+    q = g.Mul(g.reshape(heads(g, h=H // fold, s=fold), B, kv, H // kv, D), SCALE)
+    s = g.MatMul(q, g.Transpose(k, perm=[0, 1, 3, 2]))
+    p = g.Softmax(g.Add(s, g.input(list(mask))) if mask else s, axis=-1)
+    return g.out(g.reshape(g.MatMul(p, v), B, H, 1, D))
+
+
 def chunk_with_past(q_len=16, past=32):
     """Several queries at the end of a cache, causal among themselves."""
     g = Graph()
@@ -339,6 +359,9 @@ def check(tally):
     for name, make in FORMS.items():
         entry = expect(tally, name, make(), "attention", **(usual | {"absent": ("softmax",)}), mask="none")
         tally.check(entry is None or name == "merged heads, sequence first" or entry["bytes_written"] == 4 * B * H * S * D, f"{name}: bytes")
+    for bias, mask, shape in (((B * H, S, S), None, [B, H, S, S]), ((B * H, 1, S), None, [B, H, 1, S]), ((B * H, 1, S), (B, 1, S, S), [B, H, S, S])):
+        expect(tally, f"merged heads, bias {bias}, mask {mask}", merged_with_bias(Graph(), bias, mask), "attention", **(usual | {"absent": ("softmax",)}),
+               mask="additive", mask_shape=shape)
     for name, repeat in REPEATS.items():
         for kv in (1, 2):
             entry = expect(tally, f"{kv} heads repeated by {name}", grouped(repeat, kv), "attention", **(usual | {"kv_heads": kv}))
@@ -350,6 +373,11 @@ def check(tally):
     expect(tally, "multi-query by broadcast", multi_query(), "attention", **(usual | {"kv_heads": 1}))
     expect(tally, "decode", decode(), "attention", shape=[B, H, 1, D], kv_heads=2, kv_len=65, mask="additive",
            mask_shape=[B, 1, 1, 65], absent=LEFT_OVER)
+    folded = {"kv_heads": 2, "kv_len": 65, "absent": LEFT_OVER, "macs": 2 * B * H * 65 * D}
+    expect(tally, "decode, heads folded", decode_folded(), "attention", shape=[B, H, 1, D], mask="additive", mask_shape=[B, 1, 1, 65], **folded)
+    expect(tally, "decode, heads folded, no mask", decode_folded(mask=None), "attention", shape=[B, H, 1, D], mask="none", **folded)
+    expect(tally, "decode, heads folded, a mask for each", decode_folded(mask=(B, 2, H // 2, 65)), "attention", shape=[B, 2, H // 2, D], **folded)
+    expect(tally, "two queries in one head", decode_folded(fold=2), "attention", shape=[B, 2, H // 2, D], **folded)
     expect(tally, "chunk with past", chunk_with_past(), "attention", shape=[B, H, 16, D], kv_len=48, mask="causal", absent=LEFT_OVER,
            flops=2 * B * H * 2 * D * (16 * 32 + 16 * 17 // 2))
     expect(tally, "softcap", softcapped(), "attention", **usual, softcap=30.0)

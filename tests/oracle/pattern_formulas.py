@@ -4,8 +4,9 @@ import itertools
 import math
 
 import numpy as np
+import onnxruntime
 
-from pattern_graph import FLOAT, HALF, Found, Graph, expect
+from pattern_graph import FLOAT, HALF, Found, Graph, expect, expect_none
 
 B, S, C = 2, 24, 64
 SHAPE = [B, S, C]
@@ -371,7 +372,34 @@ def check_transposes(tally):
            shape=[B * S, 32, C])
 
 
+# resized by the nearest: coordinates, rounding, scale of the last two dimensions, and whether each element only repeats
+RESIZED = [
+    ("asymmetric", "floor", 2, True), ("asymmetric", "floor", 3, True), ("asymmetric", "round_prefer_floor", 2, True), ("asymmetric", "round_prefer_floor", 3, False),
+    ("asymmetric", "ceil", 2, False), ("half_pixel", "round_prefer_floor", 2, True), ("half_pixel", "round_prefer_floor", 4, True), ("half_pixel", "round_prefer_ceil", 3, True),
+    ("half_pixel", "floor", 2, False), ("pytorch_half_pixel", "round_prefer_ceil", 2, True), ("align_corners", "round_prefer_floor", 3, False), ("asymmetric", "floor", 1.5, False),
+    ("asymmetric", "floor", 0.5, False), ("asymmetric", "floor", 2.05, False),
+]
+
+
+def check_resized(tally):
+    """Compared with what onnxruntime makes of it, so that no entry of the table is only believed."""
+    for coordinates, rounding, scale, repeats in RESIZED:
+        x = np.arange(1, 1 + 2 * 3 * 8 * 6, dtype=np.float32).reshape(2, 3, 8, 6)
+        g = Graph()
+        y = g.Resize(g.input(x.shape), "", g.const([1, 1, scale, scale]), mode="nearest", coordinate_transformation_mode=coordinates, nearest_mode=rounding)
+        name = f"resize {coordinates} {rounding} {scale}"
+        expect(tally, name, g.out(y), *(("move", "repeat") if repeats else ("pool", "resize")), input=[2, 3, 8, 6])
+        found = onnxruntime.InferenceSession(g.model().SerializeToString()).run(None, {g.inputs[0].name: x})[0]
+        times = [round(to / at) if to % at == 0 else 0 for at, to in zip(x.shape[2:], found.shape[2:])]
+        same = all(times) and np.array_equal(found, x.repeat(times[0], 2).repeat(times[1], 3))
+        tally.check(same == repeats, f"{name}: onnxruntime {'repeats' if same else 'does not repeat'} each element")
+    g = Graph()
+    same = g.Resize(g.Relu(g.input([2, 3, 8, 6])), "", g.const([1, 1, 1, 1]), mode="nearest")
+    expect_none(tally, "resize to the same size", g.out(g.Exp(same)), "pool", "move:repeat")
+
+
 def check(tally):
+    check_resized(tally)
     check_gelu(tally)
     check_activations(tally)
     check_gated(tally)

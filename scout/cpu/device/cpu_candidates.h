@@ -19,6 +19,7 @@
     each(cpu_conv_depthwise)                                                                                          \
     each(cpu_pool_onednn)                                                                                             \
     each(cpu_pool_direct)                                                                                             \
+    each(cpu_resize_rows)                                                                                             \
     each(cpu_norm_onednn)                                                                                             \
     each(cpu_norm_rows)                                                                                               \
     each(cpu_softmax_onednn)                                                                                          \
@@ -27,11 +28,13 @@
     each(cpu_elementwise_loop)                                                                                        \
     each(cpu_reduce_onednn)                                                                                           \
     each(cpu_reduce_loop)                                                                                             \
+    each(cpu_reduce_lines)                                                                                            \
     each(cpu_attention_onednn)                                                                                        \
     each(cpu_attention_tiled)                                                                                         \
     each(cpu_embedding_rows)                                                                                          \
     each(cpu_rotary_rows)                                                                                             \
     each(cpu_move_copy)                                                                                               \
+    each(cpu_scatter_rows)                                                                                            \
     each(cpu_move_onednn)                                                                                             \
     each(cpu_quantize_rows)                                                                                           \
     each(cpu_recurrent_onednn)                                                                                        \

@@ -8,6 +8,7 @@
 #include "scout/op/move.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { TILE = 32, ROW_BYTES = 1 << 15, BLOCK = 512 };
 
@@ -17,6 +18,7 @@ struct scout_plan {
     int count; /* 0: none, `rest` does it */
     int64_t size;
     cpu_team_work *rest;
+    int64_t *counts;    /* of nonzero: what each thread found */
     const char *kernel; /* its name */
 };
 
@@ -177,6 +179,43 @@ static void triangle_share(void *context, int thread, int threads) {
     }
 }
 
+#define EDGE_LOOP(type)                                                                                                \
+    for (int64_t j = from; j < to; j++)                                                                                \
+        ((type *)row)[j] = ((const type *)source)[move_copied(how, j - before, length)];                               \
+    break
+
+/* Elements of a row that lie beyond the input. */
+static void copy_edge(int64_t size, move_beyond how, const char *source, int64_t length, int64_t before, int64_t from,
+                      int64_t to, char *row) {
+    switch (size) {
+    case 1: EDGE_LOOP(uint8_t);
+    case 2: EDGE_LOOP(uint16_t);
+    case 4: EDGE_LOOP(uint32_t);
+    default: EDGE_LOOP(uint64_t);
+    }
+}
+
+static void edges_share(void *context, int thread, int threads) {
+    const job *j = context;
+    const scout_op *op = j->plan->op;
+    const scout_tensor *x = &op->tensors[0], *y = &op->tensors[1];
+    const move_beyond how = move_beyond_of(op);
+    const int last = (int)y->rank - 1;
+    const int64_t size = j->plan->size, length = x->dims[last], cols = y->dims[last], before = move_before(op, last);
+    int64_t from, to;
+    cpu_team_share(op_elements(y) / cols, thread, threads, &from, &to);
+    for (int64_t line = from; line < to; line++) {
+        int64_t rest = line, at = 0;
+        for (int d = last - 1; d >= 0; rest /= y->dims[d], d--)
+            at += move_copied(how, rest % y->dims[d] - move_before(op, d), x->dims[d]) * x->strides[d];
+        const char *source = (const char *)j->args->tensors[0] + at * size;
+        char *row = (char *)j->args->tensors[1] + line * cols * size;
+        copy_edge(size, how, source, length, before, 0, before, row);
+        memcpy(row + before * size, source, (size_t)(length * size));
+        copy_edge(size, how, source, length, before, before + length, cols, row);
+    }
+}
+
 FAST static void cast_floats(uint32_t from_type, const char *from, uint32_t to_type, char *to, int64_t count) {
     float row[BLOCK];
     cpu_convert_load(from_type, from, count, row);
@@ -251,6 +290,65 @@ static void cast_share(void *context, int thread, int threads) {
     }
 }
 
+/* --- places of marks, and marks at places --- */
+
+/* Elements of the input from one on that are not zero, up to a block of them. */
+static int64_t load_marks(const job *j, int64_t from, int64_t to, double *row) {
+    const scout_tensor *x = &j->plan->op->tensors[0];
+    const int64_t here = to - from < BLOCK ? to - from : BLOCK;
+    cpu_number_load(x->type, j->args->tensors[0], from, 1, here, row);
+    return here;
+}
+
+static void count_share(void *context, int thread, int threads) {
+    const job *j = context;
+    double row[BLOCK];
+    int64_t from, to, found = 0;
+    cpu_team_share(op_elements(&j->plan->op->tensors[0]), thread, threads, &from, &to);
+    for (int64_t here; from < to; from += here) {
+        here = load_marks(j, from, to, row);
+        for (int64_t k = 0; k < here; k++) found += row[k] != 0;
+    }
+    j->plan->counts[thread] = found;
+}
+
+static void places_share(void *context, int thread, int threads) {
+    const job *j = context;
+    const scout_tensor *x = &j->plan->op->tensors[0];
+    const int64_t all = op_elements(x);
+    int64_t *y = j->args->tensors[1], from, to, at = 0;
+    double row[BLOCK];
+    for (int t = 0; t < thread; t++) at += j->plan->counts[t];
+    cpu_team_share(all, thread, threads, &from, &to);
+    for (int64_t here; from < to; from += here) {
+        here = load_marks(j, from, to, row);
+        for (int64_t k = 0; k < here; k++) {
+            if (row[k] == 0) continue;
+            int64_t rest = from + k;
+            for (int d = (int)x->rank - 1; d >= 0; rest /= x->dims[d], d--) y[d * all + at] = rest % x->dims[d];
+            at++;
+        }
+    }
+    if (thread < threads - 1) return;
+    for (uint32_t d = 0; d < x->rank; d++) memset(y + d * all + at, 0, (size_t)(all - at) * sizeof *y);
+}
+
+static void marks_share(void *context, int thread, int threads) {
+    const job *j = context;
+    const scout_tensor *x = &j->plan->op->tensors[0], *y = &j->plan->op->tensors[1];
+    const int axis = (int)op_number(j->plan->op, "axis", 0);
+    const int64_t depth = y->dims[axis], inner = y->strides[axis];
+    int64_t from, to;
+    cpu_team_share(op_elements(x) / inner, thread, threads, &from, &to);
+    const int64_t size = cpu_number_bits(y->type) / 8;
+    memset((char *)j->args->tensors[1] + from * depth * inner * size, 0, (size_t)((to - from) * depth * inner * size));
+    for (int64_t k = from * inner; k < to * inner; k++) {
+        double index;
+        cpu_number_load(x->type, j->args->tensors[0], k, 1, 1, &index);
+        cpu_number_store(y->type, j->args->tensors[1], (k / inner * depth + (int64_t)index) * inner + k % inner, 1);
+    }
+}
+
 /* --- the candidate --- */
 
 static const struct {
@@ -261,6 +359,9 @@ static const struct {
              {"gathernd", gather_share, "gather"},
              {"gatherelements", elements_share, "elements"},
              {"trilu", triangle_share, "triangle"},
+             {"pad", edges_share, "edges"},
+             {"nonzero", places_share, "places"},
+             {"onehot", marks_share, "marks"},
              {"cast", cast_share, "cast"}};
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
@@ -268,14 +369,17 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     for (uint32_t k = 0; k < op->tensor_count; k++)
         if (cpu_number_bits(op->tensors[k].type) < 8)
             return scout_say(why, SCOUT_NO, "type", "moves types of whole bytes");
+    if (move_scatters(op)) return scout_say(why, SCOUT_NO, "feature", "scatters are not its work");
     return SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     scout_plan *const plan = *out;
-    (void)device, (void)values, (void)needs, (void)why;
+    (void)device, (void)values, (void)needs;
     plan->op = op;
+    if (op_is(op, "nonzero") && !(plan->counts = calloc((size_t)cpu_team_size(), sizeof *plan->counts)))
+        return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     plan->size = cpu_number_bits(op->tensors[0].type) / 8;
     plan->count = move_pieces(op, plan->pieces);
     plan->kernel = "copy";
@@ -292,6 +396,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     (void)why;
     if (plan->count == 0) {
         job j = {plan, args, NULL};
+        if (plan->counts) cpu_team_run(count_share, &j);
         cpu_team_run(plan->rest, &j);
     }
     for (int k = 0; k < plan->count; k++) {
@@ -301,6 +406,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     }
     return SCOUT_OK;
 }
+
+static void destroy(scout_plan *plan) { free(plan->counts); }
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{\"kernel\": \"%s\", \"pieces\": %d, \"threads\": \"%s\"}", plan->kernel, plan->count,
@@ -320,5 +427,6 @@ const scout_candidate cpu_move_copy = {
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
+    .destroy = destroy,
     .plan_bytes = sizeof(scout_plan),
 };

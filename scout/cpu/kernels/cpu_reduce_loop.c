@@ -218,6 +218,7 @@ static bool plan_of(const scout_op *op, scout_plan *p) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     scout_plan p;
     (void)device;
+    if (reduce_goes_along(op)) return scout_say(why, SCOUT_NO, "feature", "running sums and searches are not its work");
     if (plan_of(op, &p)) return SCOUT_OK;
     return scout_say(why, SCOUT_NO, "type", "there is no loop for %.30s of this type", op->what ? op->what : "this");
 }

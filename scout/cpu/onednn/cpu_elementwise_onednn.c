@@ -116,7 +116,7 @@ static scout_answer refuse(const cpu_onednn_plan *p, dnnl_status_t status, scout
 
 static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *why) {
     const dnnl_status_t status = describe_primitive(op, row_of(op), p);
-    return status == dnnl_success ? SCOUT_OK : refuse(p, status, why);
+    return status == dnnl_success ? cpu_onednn_single_optimised(p, "broadcast or type", why) : refuse(p, status, why);
 }
 
 /* --- the candidate --- */

@@ -35,19 +35,11 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     return SCOUT_OK;
 }
 
-/* Its reference computes every index by divisions: some 100 ns a number, which is no baseline. */
-static bool is_plain(const cpu_onednn_plan *p) {
-    const char *const name = cpu_onednn_plan_implementation(p);
-    return strstr(name, "ref") != NULL || strstr(name, "simple:any") != NULL;
-}
-
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     (void)device, (void)values;
     const scout_answer answer = cpu_onednn_single_prepare(describe, op, *out, needs, why);
-    if (answer == SCOUT_OK && is_plain(&(*out)->p))
-        return scout_say(why, SCOUT_NO, "library", "oneDNN has only its plain reference for this reorder");
-    return answer;
+    return answer == SCOUT_OK ? cpu_onednn_single_optimised(&(*out)->p, "reorder", why) : answer;
 }
 
 const scout_candidate cpu_move_onednn = {

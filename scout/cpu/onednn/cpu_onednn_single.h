@@ -14,6 +14,9 @@ typedef scout_answer cpu_onednn_single_describe(cpu_onednn_plan *p, const scout_
 scout_answer cpu_onednn_single_supports(cpu_onednn_single_describe *how, const scout_op *op, scout_why *why);
 scout_answer cpu_onednn_single_prepare(cpu_onednn_single_describe *how, const scout_op *op, scout_plan *plan,
                                        scout_plan_needs *needs, scout_why *why);
+/* Refuses a described primitive for which the library has only its plain reference: it computes every index by
+ * divisions, some 100 ns a number, and no model is run so. */
+scout_answer cpu_onednn_single_optimised(const cpu_onednn_plan *p, const char *primitive, scout_why *why);
 /* As they stand in a scout_candidate. */
 scout_answer cpu_onednn_single_launch(scout_plan *plan, const scout_args *args, scout_why *why);
 int cpu_onednn_single_json(const scout_plan *plan, char *json, size_t room);

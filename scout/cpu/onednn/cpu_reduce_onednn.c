@@ -38,7 +38,8 @@ static scout_answer describe(cpu_onednn_plan *p, const scout_op *op, scout_why *
     if (!reduce_operator_of(op, &id) || !rows[id].there)
         return scout_say(why, SCOUT_NO, "feature", "oneDNN has no such reduction");
     const dnnl_status_t status = describe_primitive(op, id, p);
-    return status == dnnl_success ? SCOUT_OK : cpu_onednn_plan_refuse(p, "reduction", status, why);
+    if (status != dnnl_success) return cpu_onednn_plan_refuse(p, "reduction", status, why);
+    return cpu_onednn_single_optimised(p, "reduction", why);
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {

@@ -6,9 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+/* A scatter is computed at once, as its updates go anywhere, and places are, as they follow one another. */
 static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
-    (void)state, (void)op, (void)output;
-    return 1;
+    (void)state;
+    return move_scatters(op) || op_is(op, "nonzero") ? op_elements(&op->tensors[output]) : 1;
 }
 
 typedef struct origin {
@@ -92,11 +93,75 @@ static origin from_one(const scout_op *op, const int64_t *place) {
             from[numbers[d]] = place[d];
         else if (padded)
             from[d] = place[d] - numbers[d];
+        else if (op_is(op, "repeat"))
+            from[d] = place[behind + d] / (op->shape[behind + d] / x->dims[d]);
         else
             from[d] = place[behind + d] * (op_is(op, "slice") ? move_step(op, d) : 1) % x->dims[d];
+        if (move_pads_copies(op)) from[d] = move_copied(move_beyond_of(op), from[d], x->dims[d]);
         if (padded && (from[d] < 0 || from[d] >= x->dims[d])) return (origin){0, -1};
     }
     return (origin){0, flat(x, from)};
+}
+
+/* Where update `at` goes, by its place among the updates. */
+static int64_t scattered(const scout_op *op, void *const *tensors, int64_t at) {
+    const scout_tensor *x = &op->tensors[0], *indices = &op->tensors[1], *updates = &op->tensors[2];
+    const bool nd = op_is(op, "scatternd");
+    const int before = nd ? (int)indices->rank - 1 : 0, parts = nd ? (int)indices->dims[before] : 1;
+    int64_t place[SCOUT_MAX_RANK], to[SCOUT_MAX_RANK], row = 0;
+    double index[SCOUT_MAX_RANK];
+    place_of(updates, at, place);
+    for (int d = 0; d < before; d++) row = row * updates->dims[d] + place[d];
+    cpu_number_load(indices->type, tensors[1], nd ? row * parts : at, 1, parts, index);
+    for (int d = 0; d < (int)x->rank; d++) {
+        if (nd)
+            to[d] = d < parts ? (int64_t)index[d] : place[before + d - parts];
+        else
+            to[d] = d == op_number(op, "axis", 0) ? (int64_t)index[0] : place[d];
+    }
+    return flat(x, to);
+}
+
+/* `spread` holds squares until all updates are in. */
+static void compute_scatter(const scout_op *op, void *const *tensors, int64_t count, double *want, double *spread) {
+    const uint32_t type = op->tensors[0].type;
+    const move_combine how = move_combine_of(op);
+    cpu_number_load(type, tensors[0], 0, 1, count, want);
+    for (int64_t k = 0; k < count; k++) spread[k] = want[k] * want[k];
+    for (int64_t k = 0; k < op_elements(&op->tensors[2]); k++) {
+        const int64_t at = scattered(op, tensors, k);
+        double u;
+        cpu_number_load(type, tensors[2], k, 1, 1, &u);
+        const double all[MOVE_COMBINES] = {u, want[at] + u, want[at] * u, fmax(want[at], u), fmin(want[at], u)};
+        want[at] = all[how];
+        spread[at] = how == MOVE_ADD ? spread[at] + u * u : want[at] * want[at];
+    }
+    for (int64_t k = 0; k < count; k++) spread[k] = sqrt(spread[k]) + move_least(type);
+}
+
+static void compute_places(const scout_op *op, void *const *tensors, int64_t count, double *want) {
+    const scout_tensor *x = &op->tensors[0];
+    const int64_t all = op_elements(x);
+    int64_t at = 0, place[SCOUT_MAX_RANK];
+    for (int64_t k = 0; k < count; k++) want[k] = 0;
+    for (int64_t k = 0; k < all; k++) {
+        double value;
+        cpu_number_load(x->type, tensors[0], k, 1, 1, &value);
+        if (value == 0) continue;
+        place_of(x, k, place);
+        for (uint32_t d = 0; d < x->rank; d++) want[d * all + at] = (double)place[d];
+        at++;
+    }
+}
+
+/* 1 where the index of the place, but for the axis, is the place along it. */
+static double marked(const scout_op *op, void *const *tensors, int64_t *place) {
+    const int axis = (int)op_number(op, "axis", 0);
+    const int64_t along = place[axis];
+    double index;
+    for (int d = axis; d + 1 < (int)op->rank; d++) place[d] = place[d + 1];
+    cpu_number_load(op->tensors[0].type, tensors[0], flat(&op->tensors[0], place), 1, 1, &index);
+    return (int64_t)index == along;
 }
 
 /* Whole numbers lose their upper bits, floats their fraction and what is beyond the range. */
@@ -126,6 +191,18 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
                squares = op_is(op, "depthtospace") || op_is(op, "spacetodepth");
     const uint32_t to = op->tensors[output].type, type = op->tensors[0].type;
     (void)state, (void)scratch;
+    if (move_scatters(op)) {
+        compute_scatter(op, tensors, count, want, spread);
+        return SCOUT_OK;
+    }
+    for (int64_t k = 0; move_marks(op) && k < count; k++) {
+        int64_t place[SCOUT_MAX_RANK];
+        place_of(&op->tensors[1], from + k, place);
+        if (op_is(op, "onehot")) want[k] = marked(op, tensors, place);
+        spread[k] = 0;
+    }
+    if (op_is(op, "nonzero")) compute_places(op, tensors, count, want);
+    if (move_marks(op)) return SCOUT_OK;
     for (int64_t k = 0; k < count; k++) {
         int64_t place[SCOUT_MAX_RANK] = {0};
         origin o = {0, from + k};

@@ -1,6 +1,7 @@
 /* The reference of pools: every output in fp64 (cpu_whole.h). */
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/pool.h"
+#include "scout/op/resize.h"
 
 #include <math.h>
 
@@ -8,7 +9,8 @@ static scout_answer open(const scout_op *op, void **state, scout_why *why) {
     pool_problem *p = malloc(sizeof *p);
     *state = p;
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference of this pool");
-    *p = pool_problem_of(op);
+    memset(p, 0, sizeof *p);
+    if (!resize_is(op)) *p = pool_problem_of(op);
     return SCOUT_OK;
 }
 
@@ -58,11 +60,38 @@ static void one(const pool_problem *p, const void *input, int64_t at, const int6
     *spread = p->average ? sqrt(s.squares) / divisor : fabs(s.largest);
 }
 
+/* One output of an interpolation, from its place in the output. */
+static void interpolate(const scout_op *op, const resize_problem *p, const void *input, int64_t at, double *want,
+                        double *spread) {
+    int64_t places[RESIZE_AXES][RESIZE_TAPS], rest = at;
+    double weights[RESIZE_AXES][RESIZE_TAPS], sum = 0, squares = 0;
+    int counts[RESIZE_AXES];
+    for (int axis = RESIZE_AXES - 1; axis >= 0; axis--) {
+        counts[axis] = resize_taps(p, axis, rest % p->out[axis], places[axis], weights[axis]);
+        rest /= p->out[axis];
+    }
+    for (int k = 0; k < counts[0] * counts[1] * counts[2]; k++) {
+        const int w = k % counts[2], h = k / counts[2] % counts[1], d = k / counts[2] / counts[1];
+        double x;
+        cpu_number_load(op->input, input,
+                        ((rest * p->in[0] + places[0][d]) * p->in[1] + places[1][h]) * p->in[2] + places[2][w], 1, 1,
+                        &x);
+        x *= weights[0][d] * weights[1][h] * weights[2][w];
+        sum += x, squares += x * x;
+    }
+    *want = sum, *spread = sqrt(squares);
+}
+
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
                             int64_t count, double *want, double *spread, double *scratch) {
     const pool_problem *p = state;
     const int64_t height = p->w.axes[1].out, width = p->w.axes[2].out, places = window_out(&p->w);
-    (void)op, (void)output, (void)scratch;
+    (void)output, (void)scratch;
+    if (resize_is(op)) {
+        const resize_problem r = resize_problem_of(op, op->tensors[POOL_INPUT].dims);
+        for (int64_t k = 0; k < count; k++) interpolate(op, &r, tensors[POOL_INPUT], from + k, &want[k], &spread[k]);
+        return SCOUT_OK;
+    }
     for (int64_t k = 0; k < count; k++) {
         const int64_t at = from + k;
         const int64_t rest = p->w.last ? at / p->channels % places : at % places;

@@ -8,6 +8,8 @@
 enum { RUN = 512 };
 
 typedef struct state {
+    bool along; /* running sums and searches: `lines` */
+    reduce_lines lines;
     reduce_problem p;
     reduce_id id;
     bool wholes;
@@ -16,17 +18,26 @@ typedef struct state {
 
 static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     reduce_id id = REDUCE_COUNT;
-    if (!reduce_operator_of(op, &id)) return scout_say(why, SCOUT_NO, "feature", "no reference for this reduction");
+    const bool along = reduce_goes_along(op);
+    if (!along && !reduce_operator_of(op, &id))
+        return scout_say(why, SCOUT_NO, "feature", "no reference for this reduction");
     state *s = calloc(1, sizeof *s);
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
-    *s = (state){.p = reduce_problem_of(op), .id = id, .wholes = cpu_number_whole(op->input), .type = op->output};
+    *s = (state){.along = along,
+                 .p = reduce_problem_of(op),
+                 .id = id,
+                 .wholes = cpu_number_whole(op->input),
+                 .type = op->output};
+    if (along) s->lines = reduce_lines_of(op);
     *out = s;
     return SCOUT_OK;
 }
 
+/* All lines of one place of the dimensions before them, as one number follows from others. */
 static int64_t grain(const void *context, const scout_op *op, uint32_t output) {
-    (void)context, (void)op, (void)output;
-    return 1;
+    const state *s = context;
+    (void)op, (void)output;
+    return s->along ? s->lines.kept * s->lines.inner : 1;
 }
 
 static size_t scratch(const void *context, const scout_op *op) {
@@ -109,11 +120,59 @@ static double in_range(uint32_t type, double want) {
     return fabs(want) >= largest ? copysign(INFINITY, want) : want;
 }
 
+/* By definition: the sum of all that comes before. */
+static void sum_along(const state *s, const void *x, int64_t base, double *want, double *spread) {
+    const reduce_lines *l = &s->lines;
+    double sum = 0, squares = 0;
+    uint64_t whole = 0;
+    for (int64_t k = 0; k < l->length; k++) {
+        const int64_t at = (l->backward ? l->length - 1 - k : k) * l->inner;
+        const double before = s->wholes ? wrapped(s->type, (int64_t)whole) : sum, squares_before = squares;
+        double value;
+        cpu_number_load(s->type, x, base + at, 1, 1, &value);
+        sum += value, squares += value * value, whole += (uint64_t)checked_from_double(value);
+        want[at] = l->exclusive ? before : s->wholes ? wrapped(s->type, (int64_t)whole) : in_range(s->type, sum);
+        spread[at] = s->wholes ? 0 : sqrt(l->exclusive ? squares_before : squares) + 0x1p-14;
+    }
+}
+
+/* By definition: the best of what was not taken yet, `kept` times. */
+static void search_along(const state *s, const void *x, int64_t base, bool places, double *want) {
+    const reduce_lines *l = &s->lines;
+    double last = 0;
+    int64_t last_at = -1;
+    for (int64_t k = 0; k < l->kept; k++) {
+        double best = 0, value;
+        int64_t best_at = -1;
+        for (int64_t i = 0; i < l->length; i++) {
+            cpu_number_load(s->type, x, base + i * l->inner, 1, 1, &value);
+            const bool taken =
+                last_at >= 0 && ((l->largest ? value > last : value < last) || (value == last && i <= last_at));
+            if (taken || (best_at >= 0 && (l->largest ? value <= best : value >= best))) continue;
+            best = value, best_at = i;
+        }
+        want[k * l->inner] = places ? (double)best_at : best;
+        last = best, last_at = best_at;
+    }
+}
+
 static scout_answer compute(const void *context, const scout_op *op, void *const *tensors, uint32_t output,
                             int64_t from, int64_t count, double *want, double *spread, double *room) {
     const state *s = context;
     const reduce_side *reduced = &s->p.reduced;
-    (void)output;
+    for (int64_t k = 0; s->along && k < count; k++) {
+        const int64_t kept = s->lines.kept * s->lines.inner, line = k % kept;
+        const int64_t base = (from + k) / kept * s->lines.length * s->lines.inner + line;
+        if (line >= s->lines.inner) continue; /* one call makes the whole line */
+        if (s->lines.searches)
+            search_along(s, tensors[REDUCE_X], base, output == REDUCE_PLACES, want + k);
+        else
+            sum_along(s, tensors[REDUCE_X], base, want + k, spread + k);
+    }
+    if (s->along) {
+        for (int64_t k = 0; s->lines.searches && k < count; k++) spread[k] = 0;
+        return SCOUT_OK;
+    }
     for (int64_t k = 0; k < count; k++) {
         sums all = {.product = 1, .whole_product = 1};
         int64_t base, offset;

@@ -3,6 +3,7 @@
  * refused here. */
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/pool.h"
+#include "scout/op/resize.h"
 
 #include <limits.h>
 
@@ -30,6 +31,7 @@ static scout_answer check_axis(const pool_problem *p, const window_axis *a, scou
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
+    if (resize_is(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
     const pool_problem p = pool_problem_of(op);
     cudnnDataType_t type;
     (void)device;

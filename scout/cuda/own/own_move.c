@@ -107,6 +107,9 @@ static int plan_of(const scout_op *op, const int64_t *values, scout_plan *p) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     scout_plan p;
     (void)device;
+    if (move_scatters(op) || move_marks(op))
+        return scout_say(why, SCOUT_NO, "feature", "scatters and marks are not its work");
+    if (move_pads_copies(op)) return scout_say(why, SCOUT_NO, "feature", "it pads with zeros alone");
     if (plan_of(op, NULL, &p)) return SCOUT_OK;
     return scout_say(why, SCOUT_NO, "type", "move_copy moves elements of 1, 2, 4 and 8 bytes");
 }

@@ -37,6 +37,7 @@ static int plan_of(const scout_op *op, scout_plan *p) {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     scout_plan p;
     (void)device;
+    if (reduce_goes_along(op)) return scout_say(why, SCOUT_NO, "feature", "running sums and searches are not its work");
     if (!plan_of(op, &p))
         return scout_say(why, SCOUT_NO, "type", "reduce_pass has no %.30s of this type", op->what ? op->what : "this");
     if (reduce_pass_workspace(&p.pass) > op->workspace_limit)

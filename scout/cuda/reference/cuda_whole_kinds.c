@@ -7,6 +7,7 @@
 #include "scout/op/embedding.h"
 #include "scout/op/pool.h"
 #include "scout/op/quantize.h"
+#include "scout/op/resize.h"
 
 static whole_norm_tensor tensor_of(const scout_op *op, void *const *tensors, int at) {
     return at < 0 ? (whole_norm_tensor){NULL, SCOUT_NONE} : (whole_norm_tensor){tensors[at], op->tensors[at].type};
@@ -77,6 +78,7 @@ CUDA_WHOLE_REFERENCE(cuda_whole_rotary, SCOUT_ROTARY, rotary);
 
 static scout_answer pool(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output, double *want,
                          float *spread, scout_why *why) {
+    if (resize_is(op)) return scout_say(why, SCOUT_NO, "feature", "no reference of interpolation is here");
     const pool_problem p = pool_problem_of(op);
     whole_pool_problem w = {.input = tensors[POOL_INPUT],
                             .type = p.type,

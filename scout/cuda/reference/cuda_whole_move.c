@@ -89,9 +89,22 @@ static void set_places(const scout_op *op, uint32_t output, whole_move_problem *
     for (uint32_t k = 1; k < output; k++) w->dims[axis].before -= op->tensors[k].dims[axis];
 }
 
+/* A dimension that repeats is two: the input's own, and one along which nothing moves. */
+static void set_repeat(const scout_op *op, whole_move_problem *w) {
+    const scout_tensor *x = &op->tensors[0], *y = &op->tensors[1];
+    w->how = WHOLE_MOVE_PLACES, w->rank = 0;
+    for (int d = 0; d < (int)x->rank; d++) {
+        const int64_t own = x->dims[d], times = y->dims[d] / own;
+        w->dims[w->rank++] = (whole_move_dim){own, 1, 0, own, stride_of(x, d)};
+        if (times > 1) w->dims[w->rank++] = (whole_move_dim){times, 1, 0, 1, 0};
+    }
+}
+
 static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                             double *want, float *spread, scout_why *why) {
     const scout_tensor *y = &op->tensors[output];
+    if (move_scatters(op) || move_marks(op) || move_pads_copies(op))
+        return scout_say(why, SCOUT_NO, "feature", "no reference of scatters, marks and pads with copies is here");
     whole_move_problem w = {.from = op->tensors[0].type, .to = y->type, .count = op_elements(y), .rank = (int)y->rank};
     w.inputs[0] = tensors[0];
     for (int d = 0; d < w.rank; d++) w.dims[d].count = y->dims[d];
@@ -105,6 +118,8 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
         set_triangle(op, &w);
     else if (op_is(op, "depthtospace") || op_is(op, "spacetodepth"))
         set_squares(op, &w);
+    else if (op_is(op, "repeat"))
+        set_repeat(op, &w);
     else
         set_places(op, output, &w);
     return cuda_device_answer(whole_move(&w, want, spread, device->stream), "computing the reference", why);

@@ -164,6 +164,7 @@ static void run_plan(element *e, const scout_candidate *c, scout_plan *plan, con
     const int length = scout_describe(c, plan, json, sizeof json);
     UNIT_COUNT(length > 2 && length < (int)sizeof json && json[0] == '{' && json[length - 1] == '}');
     UNIT_COUNT(scout_describe(c, plan, NULL, 0) == length);
+    UNIT_COUNT(!strstr(json, "\"ref:")); /* a library's plain reference is no candidate: no model is run so */
     api->release(device, (char *)workspace - CANARY);
 }
 

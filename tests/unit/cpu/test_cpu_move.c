@@ -43,7 +43,16 @@ static void moves_of_every_type(void) {
         "{\"op\": \"move\", \"what\": \"expand\", \"shape\": [2, 4, 4, 65, 3], \"input\": [4, 1, 65, 3]",
         "{\"op\": \"move\", \"what\": \"expand\", \"shape\": [7, 1000], \"input\": [7, 1]",
         "{\"op\": \"move\", \"what\": \"tile\", \"shape\": [6, 10], \"input\": [2, 5]",
+        "{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [2, 3, 10, 14], \"input\": [2, 3, 5, 7]",
+        "{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [3, 33, 65], \"input\": [3, 11, 65]",
         "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4, 10], \"input\": [2, 5], \"pads\": [1, 2, 1, 3]",
+        "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [2, 9, 71], \"input\": [2, 5, 65], \"pads\": [0, 3, 2, 0, 1, "
+        "4], \"mode\": "
+        "\"reflect\"",
+        "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [7, 70], \"input\": [2, 65], \"pads\": [4, 2, 1, 3], "
+        "\"mode\": \"edge\"",
+        "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [9, 70], \"input\": [3, 65], \"pads\": [2, 5, 4, 0], "
+        "\"mode\": \"wrap\"",
         "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 65, 7], \"axis\": 1, \"input\": [3, 17, 7]",
         "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [3, 7], \"axis\": 1, \"input\": [3, 17, 7], "
         "\"index_dtype\": "
@@ -55,6 +64,16 @@ static void moves_of_every_type(void) {
         "\"index_dtype\": \"int32\"",
         "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [11, 3], \"axis\": 0, \"input\": [4, 3]",
         "{\"op\": \"move\", \"what\": \"gatherelements\", \"shape\": [1000], \"axis\": 0, \"input\": [17]",
+        "{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [9, 8, 3], \"indices\": [5, 6, 2], \"updates\": [5, 6, "
+        "3]",
+        "{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [33, 257], \"indices\": [70, 1], \"updates\": [70, "
+        "257]",
+        "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [17, 300], \"axis\": 0, \"updates\": [65, 290]",
+        "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [6, 7, 65], \"axis\": 2, \"updates\": [5, 7, "
+        "33], "
+        "\"index_dtype\": \"int32\"",
+        "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [5, 19, 3], \"axis\": 1, \"updates\": [5, 40, 2]",
+        "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [17], \"axis\": 0, \"updates\": [1000]",
         "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [3, 17, 33], \"upper\": 1",
         "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [33, 17], \"upper\": 0, \"diagonal\": 3",
         "{\"op\": \"move\", \"what\": \"trilu\", \"shape\": [5, 6], \"upper\": 1, \"diagonal\": -9",
@@ -67,6 +86,23 @@ static void moves_of_every_type(void) {
         "\"CRD\"",
     };
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) check_types(texts[k], 1);
+}
+
+/* Updates that are combined with what is there, in every type of floats. */
+static void scatters_that_combine(void) {
+    static const char *const forms[] = {
+        "\"what\": \"scatternd\", \"shape\": [33, 65], \"indices\": [70, 1], \"updates\": [70, 65]",
+        "\"what\": \"scatterelements\", \"shape\": [17, 300], \"axis\": 0, \"updates\": [65, 290]",
+        "\"what\": \"scatterelements\", \"shape\": [1000, 1], \"axis\": 0, \"updates\": [4000, 1]",
+        "\"what\": \"scatterelements\", \"shape\": [7, 20], \"axis\": 1, \"updates\": [7, 65]"};
+    static const char *const types[] = {"fp32", "fp16", "bf16", "fp64"};
+    static const char *const ways[] = {"add", "mul", "max", "min"};
+    for (size_t k = 0; k < 4 * 4 * 4; k++) {
+        char text[512];
+        snprintf(text, sizeof text, "{\"op\": \"move\", %s, \"dtype\": \"%s\", \"reduction\": \"%s\"}", forms[k / 16],
+                 types[k / 4 % 4], ways[k % 4]);
+        check(text, 1);
+    }
 }
 
 static void casts(void) {
@@ -180,6 +216,32 @@ static void references_by_hand(void) {
     cpu_built_put(&b, "x", 0, 7);
     expect_output(&b, "y", (const double[]){0, 7, 1, 0}, 4, 1);
     cpu_built_end(&b);
+    begin(&b, "{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [2, 4], \"input\": [1, 2]}", "x", 2);
+    expect_output(&b, "y", (const double[]){0, 0, 1, 1, 0, 0, 1, 1}, 8, 1);
+    cpu_built_end(&b);
+    begin(&b, "{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [2, 2], \"axis\": 0, \"updates\": [2, 1]}",
+          "x", 4);
+    for (int k = 0; k < 2; k++) cpu_built_put(&b, "indices", k, 1), cpu_built_put(&b, "updates", k, 7 + k);
+    expect_output(&b, "y", (const double[]){0, 1, 8, 3}, 4, 1); /* the last one stays */
+    cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [2, 2], \"indices\": [2, 1], \"updates\": [2, 2], "
+          "\"reduction\": \"add\"}",
+          "x", 4);
+    for (int k = 0; k < 4; k++) cpu_built_put(&b, "indices", k / 2, 1), cpu_built_put(&b, "updates", k, 10 + k);
+    expect_output(&b, "y", (const double[]){0, 1, 24, 27}, 4, 1);
+    cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [7], \"input\": [3], \"pads\": [2, 2], \"mode\": "
+          "\"reflect\"}",
+          "x", 3);
+    expect_output(&b, "y", (const double[]){2, 1, 0, 1, 2, 1, 0}, 7, 1);
+    cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"move\", \"what\": \"pad\", \"shape\": [6], \"input\": [3], \"pads\": [2, 1], \"mode\": \"edge\"}",
+          "x", 3);
+    expect_output(&b, "y", (const double[]){0, 0, 0, 1, 2, 2}, 6, 1);
+    cpu_built_end(&b);
     begin(&b, "{\"op\": \"move\", \"what\": \"gather\", \"shape\": [2, 2], \"input\": [2, 3], \"axis\": 1}", "x", 6);
     cpu_built_put(&b, "indices", 0, 2), cpu_built_put(&b, "indices", 1, 0);
     expect_output(&b, "y", (const double[]){2, 0, 5, 3}, 4, 1);
@@ -191,6 +253,41 @@ static void references_by_hand(void) {
     begin(&b, "{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4]}", "x", 4);
     for (int k = 0; k < 2; k++) cpu_built_put(&b, "cos", k, 2 + k), cpu_built_put(&b, "sin", k, 5 * (1 + k));
     expect_output(&b, "y", (const double[]){-10, -27, 4, 19}, 4, 0.01);
+    cpu_built_end(&b);
+}
+
+static void places_of_marks_and_back(void) {
+    static const char *const types[] = {"bool", "fp32", "int64"}, *const outs[] = {"int64", "fp32", "bool"};
+    for (int t = 0; t < 3; t++) {
+        char text[300];
+        snprintf(
+            text, sizeof text,
+            "{\"op\": \"move\", \"what\": \"nonzero\", \"shape\": [3, 2310], \"input\": [7, 5, 66], \"dtype\": \"%s\", "
+            "\"out_dtype\": \"int64\"}",
+            types[t]);
+        check(text, 1);
+        for (int axis = 0; axis < 3; axis++) {
+            static const char *const shapes[] = {"[9, 4, 33]", "[4, 9, 33]", "[4, 33, 9]"};
+            snprintf(
+                text, sizeof text,
+                "{\"op\": \"move\", \"what\": \"onehot\", \"shape\": %s, \"input\": [4, 33], \"axis\": %d, \"dtype\": "
+                "\"int64\", \"out_dtype\": \"%s\"}",
+                shapes[axis], axis, outs[t]);
+            check(text, 1);
+        }
+    }
+    cpu_built b;
+    begin(&b, "{\"op\": \"move\", \"what\": \"nonzero\", \"shape\": [2, 4], \"input\": [2, 2], \"dtype\": \"int64\"}",
+          "x", 4);
+    cpu_built_put(&b, "x", 2, 0); /* 0, 1, 0, 3 */
+    expect_output(&b, "y", (const double[]){0, 1, 0, 0, 1, 1, 0, 0}, 8, 1);
+    cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"move\", \"what\": \"onehot\", \"shape\": [2, 3], \"input\": [2], \"axis\": 1, \"dtype\": "
+          "\"int64\", "
+          "\"out_dtype\": \"fp32\"}",
+          "indices", 2);
+    expect_output(&b, "y", (const double[]){1, 0, 0, 0, 1, 0}, 6, 1);
     cpu_built_end(&b);
 }
 
@@ -288,6 +385,26 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"what\": \"gemma\"}", "feature"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"dtype\": \"int8\"}", "type"},
         {"{\"op\": \"move\", \"what\": \"scatter\", \"shape\": [4]}", "feature"},
+        {"{\"op\": \"move\", \"what\": \"nonzero\", \"shape\": [1, 3], \"input\": [4], \"dtype\": \"int64\"}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"nonzero\", \"shape\": [1, 4], \"input\": [4]}", "type"},
+        {"{\"op\": \"move\", \"what\": \"onehot\", \"shape\": [4, 3], \"input\": [4], \"axis\": 2, \"dtype\": "
+         "\"int64\"}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"onehot\", \"shape\": [4, 3], \"input\": [4], \"axis\": 1}", "type"},
+        {"{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [5], \"input\": [2]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"repeat\", \"shape\": [2, 4, 4, 4, 4], \"input\": [1, 2, 2, 2, 2]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [4], \"axis\": 0}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [4], \"axis\": 1, \"updates\": [2]}", "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatterelements\", \"shape\": [4, 2], \"axis\": 0, \"updates\": [9, 3]}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [4, 2], \"indices\": [3, 1], \"updates\": [3, 3]}",
+         "shape"},
+        {"{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [4], \"indices\": [3, 1], \"updates\": [3], "
+         "\"reduction\": \"mean\"}",
+         "feature"},
+        {"{\"op\": \"move\", \"what\": \"scatternd\", \"shape\": [4], \"indices\": [3, 1], \"updates\": [3], "
+         "\"reduction\": \"add\", \"dtype\": \"int64\"}",
+         "type"},
         {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [0, 0]}",
          "shape"},
         {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4, 2], \"input\": [2, 4], \"perm\": [1, 7]}",
@@ -296,7 +413,7 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"move\", \"what\": \"slice\", \"shape\": [4], \"input\": [4], \"steps\": [-1]}", "feature"},
         {"{\"op\": \"move\", \"what\": \"expand\", \"shape\": [4], \"input\": [3]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 2]}", "shape"},
-        {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 1], \"mode\": \"edge\"}",
+        {"{\"op\": \"move\", \"what\": \"pad\", \"shape\": [4], \"input\": [2], \"pads\": [1, 1], \"mode\": \"other\"}",
          "feature"},
         {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 0, \"inputs\": 200}", "feature"},
         {"{\"op\": \"move\", \"what\": \"concat\", \"shape\": [4], \"axis\": 3, \"inputs\": 2}", "shape"},
@@ -331,6 +448,8 @@ int main(void) {
     UNIT_RUN(quantised_by_hand);
     UNIT_RUN(moves_of_every_type);
     UNIT_RUN(libraries_move_too);
+    UNIT_RUN(scatters_that_combine);
+    UNIT_RUN(places_of_marks_and_back);
     UNIT_RUN(casts);
     UNIT_RUN(embeddings);
     UNIT_RUN(rotations);

@@ -167,7 +167,7 @@ static void what_is_refused(void) {
     static const int64_t dims[] = {2, 3, 4};
     element_want w = want(NULL, DTYPE_FP32, 4, 6);
     is_refused(&w, "feature");
-    w = want("topk", DTYPE_FP32, 4, 6);
+    w = want("dft", DTYPE_FP32, 4, 6);
     is_refused(&w, "feature");
     w = want("l2", DTYPE_INT64, 4, 6);
     is_refused(&w, "type");

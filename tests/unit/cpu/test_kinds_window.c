@@ -127,7 +127,7 @@ static void what_cannot_be_told_is_refused(void) {
     w.what = "deform";
     refused(&w, NULL, NULL, 0, "feature");
     w = pool;
-    w.what = "resize";
+    w.what = "gridsample";
     refused(&w, NULL, NULL, 0, "feature");
     w = plain;
     w.type = DTYPE_FP32, w.weight = DTYPE_INT8; /* dequantised when the model is loaded */
