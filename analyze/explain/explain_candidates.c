@@ -36,6 +36,10 @@ static const char *why_timed(const void *context, const json_t *row, double us) 
                         amount_percent(e->thresholds->margin).s);
 }
 
+static const char *within(const explain *e, double ci) {
+    return verdict_has_interval(ci) ? arena_printf(e->arena, "%s", amount_within(ci).s) : "(in one pass)";
+}
+
 /* What the choice was made by: time over time in neighbouring blocks, which drifts of the device leave alone. */
 static void write_pair(const explain *e) {
     const study_report *r = e->r;
@@ -46,12 +50,10 @@ static void write_pair(const explain *e) {
         explain_tell(e,
                      "The pair that decided: the best takes %.3f %s of the baseline's time in neighbouring blocks, so "
                      "it saves %s.",
-                     r->ratio, verdict_known(r->ratio_ci) ? amount_within(r->ratio_ci).s : "(in one pass)",
-                     explain_points(e, saved));
+                     r->ratio, within(e, r->ratio_ci), explain_points(e, saved));
     if (json_is_object(rival) && r->rival_ratio > 0)
         explain_tell(e, "The nearest of the others: %s takes %.3f %s of the baseline's time in neighbouring blocks.",
-                     rows_table_name(e->arena, rival), r->rival_ratio,
-                     verdict_known(r->rival_ratio_ci) ? amount_within(r->rival_ratio_ci).s : "(in one pass)");
+                     rows_table_name(e->arena, rival), r->rival_ratio, within(e, r->rival_ratio_ci));
 }
 
 /* How a row's figure was come by: what each pass saw, with memory allocated anew, and what was left out of it. */

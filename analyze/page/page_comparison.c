@@ -210,6 +210,11 @@ static void machine(sheet *s) {
     if (c->ceiling_count > 0) fputs(".</p>\n", p->out);
 }
 
+static amount sum_within(const verdict_sum *s) {
+    const double ci = verdict_sum_ci(s);
+    return amount_within(verdict_known(ci) ? ci : NAN);
+}
+
 /* The model by the best of what both measured. */
 static void model(sheet *s) {
     const comparison *c = s->c;
@@ -225,9 +230,9 @@ static void model(sheet *s) {
     if (!(sums[0].us > 0)) return;
     for (int k = 0; k < 2; k++) longest = fmax(longest, sums[k].us * (1 + verdict_sum_ci(&sums[k])));
     fputs("<h3>One run of the model, by the best of what both measured</h3>\n<dl class=\"bars\">", s->p.out);
-    snprintf(note, sizeof note, " <span class=\"soft\">%s</span>", amount_within(verdict_sum_ci(&sums[0])).s);
+    snprintf(note, sizeof note, " <span class=\"soft\">%s</span>", sum_within(&sums[0]).s);
     page_bar(&s->p, "before", "now", sums[0].us, verdict_sum_ci(&sums[0]), longest, note);
-    snprintf(note, sizeof note, " <span class=\"soft\">%s, %s</span>", amount_within(verdict_sum_ci(&sums[1])).s,
+    snprintf(note, sizeof note, " <span class=\"soft\">%s, %s</span>", sum_within(&sums[1]).s,
              comparison_percent(sums[1].us / sums[0].us - 1).s);
     page_bar(&s->p, "after", "ceiling", sums[1].us, verdict_sum_ci(&sums[1]), longest, note);
     fputs("</dl>\n", s->p.out);

@@ -138,20 +138,31 @@ static void candidates_are_told(void) {
         "{\"name\": \"other\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 99}, \"ratio\": 0.99, "
         "\"ratio_ci\": 0.001, \"tflops\": 520.5, \"tbps\": 0.25, \"quality\": \"wide\"},"
         "{\"name\": \"slow\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 200}},"
+        "{\"name\": \"swaying\", \"status\": \"OK\", \"time_us\": {\"median\": 300, \"rel_ci95\": 1.5}, \"ratio\": 3, "
+        "\"ratio_ci\": 1.23},"
         "{\"name\": \"no\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"they differ\"}},"
         "{\"name\": \"old\", \"status\": \"UNSTABLE\", \"reason\": {\"code\": \"interval\", \"text\": \"wide\"}},"
         "{\"name\": \"bad\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"nor here\"}}]}";
     verdict_facts f = product(50);
     f.rival_ratio = 0.99, f.rival_ratio_ci = 0.001;
     const char *text = explained(&f, rows);
-    UNIT_CHECK(says(text, "Candidates: 6, of which 3 were timed"));
+    UNIT_CHECK(says(text, "Candidates: 7, of which 4 were timed"));
     UNIT_CHECK(says(text, "the default, and chosen: nothing is proven to be faster"));
     UNIT_CHECK(says(text, "candidate time, us interval TFLOP/s TB/s ratio quality other 99.00 ± ? 520.5 0.250 0.990 ± "
                           "0.1 % wide the nearest rival lib v=0 100.00 ± 1.0 %"));
     UNIT_CHECK(says(text, "slow 200.00 ± ?"));
+    UNIT_CHECK(says(text, "swaying 300.00 ± 150 % - - 3.000 ± 123 %"));
+    UNIT_CHECK(says(text, "other ran 1.010 ± 0.001 times faster than lib v=0 swaying: not known well enough (± 123 %) "
+                          "1 more ran in one pass alone, which proves nothing"));
     UNIT_CHECK(says(text, "WRONG samples: 2 no they differ bad nor here SKIPPED interval: 1 old wide"));
     UNIT_CHECK(says(text, "7 more variants were not tried."));
     UNIT_CHECK(says(text, "other, would need 1.0 % less time"));
+    UNIT_CHECK(says(text, "other takes 0.990 ± 0.1 % of the baseline's time"));
+    f.rival_ratio_ci = 1.23;
+    UNIT_CHECK(says(explained(&f, rows), "other takes 0.990 ± 123 % of the baseline's time"));
+    f.rival_ratio_ci = NAN;
+    text = explained(&f, rows);
+    UNIT_CHECK(says(text, "other takes 0.990 (in one pass) of the baseline's time"));
     UNIT_CHECK(strstr(text, "other  ") < strstr(text, "lib v=0  ") || strstr(text, "Candidates") > strstr(text, "lib"));
 }
 
