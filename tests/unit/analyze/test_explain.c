@@ -166,6 +166,26 @@ static void candidates_are_told(void) {
     UNIT_CHECK(strstr(text, "other  ") < strstr(text, "lib v=0  ") || strstr(text, "Candidates") > strstr(text, "lib"));
 }
 
+/* Of the baseline what it took; pass 3 was slow (bit 3), and the first chose the best. */
+static void passes_that_do_not_count_are_marked(void) {
+    verdict_facts f = product(50);
+    f.ratio = 0.9, f.ratio_ci = 0.01;
+    const char *text = explained(
+        &f,
+        "{\"slow_passes\": 8, \"candidates\": ["
+        "{\"name\": \"lib\", \"variant\": \"v=0\", \"status\": \"OK\", \"time_us\": {\"median\": 100}, "
+        "\"interval_from\": \"3 passes\", \"passes\": [{\"pass\": 1, \"time_us\": 99, \"ratio\": 1}, "
+        "{\"pass\": 2, \"time_us\": 101, \"ratio\": 1}, {\"pass\": 3, \"time_us\": 140, \"ratio\": 1}, "
+        "{\"pass\": 4, \"time_us\": 100, \"ratio\": 1}]},"
+        "{\"name\": \"lib\", \"variant\": \"v=1\", \"status\": \"OK\", \"time_us\": {\"median\": 90}, \"ratio\": 0.9, "
+        "\"ratio_ci\": 0.01, \"interval_from\": \"2 passes\", \"passes\": [{\"pass\": 1, \"ratio\": 0.88}, "
+        "{\"pass\": 2, \"ratio\": 0.9}, {\"pass\": 3, \"ratio\": 0.95}, {\"pass\": 4, \"ratio\": 0.91}]}]}");
+    UNIT_CHECK(says(text, "its interval from 3 passes: 99.00 us, 101.0 us, (140.0 us), 100.0 us; those in brackets do "
+                          "not count."));
+    UNIT_CHECK(says(text, "its interval from 2 passes: (0.880), 0.900, (0.950), 0.910 of the baseline's time; those in "
+                          "brackets do not count."));
+}
+
 /* Members of other types than they should have, absurd numbers: it says what it can. */
 static void nothing_breaks_it(void) {
     static const char *const reports[] = {
@@ -217,6 +237,7 @@ int main(void) {
     UNIT_RUN(every_rule_says_something);
     UNIT_RUN(the_times_are_the_thresholds);
     UNIT_RUN(candidates_are_told);
+    UNIT_RUN(passes_that_do_not_count_are_marked);
     UNIT_RUN(nothing_breaks_it);
     UNIT_RUN(figures_as_text);
     return unit_end();
