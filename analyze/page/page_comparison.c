@@ -254,15 +254,12 @@ static void count_line(sheet *s, const char *what, const comparison_list *list) 
 static void happened(sheet *s) {
     const comparison *c = s->c;
     page *p = &s->p;
+    char found[160];
     page_section(p, "machine", "What happened");
     count_line(s, "operation", &c->operations);
     if (comparison_has_any(&c->fusions)) count_line(s, "fusion", &c->fusions);
     if (c->drift.rows > 0)
-        fprintf(p->out,
-                "<p class=\"small soft\">A slowdown of %.1f %% of one operation is found in 99 comparisons of "
-                "100%s.</p>\n",
-                100 * drift_detectable(&c->drift),
-                c->drift.learned ? "" : "; there are too few operations to learn the ordinary noise");
+        fprintf(p->out, "<p class=\"small soft\">%s.</p>\n", comparison_found(c, found, sizeof found));
     machine(s);
     model(s);
     fputs("</section>\n", p->out);
@@ -435,15 +432,11 @@ static void say_names(page *p, const char *title, const study_report *const *lis
     fputs("</details>\n", p->out);
 }
 
-/* Of both runs without a figure, of what has something to measure. */
 static size_t without_figure(sheet *s, const comparison_list *list, const study_report ***to) {
     size_t n = 0;
     *to = arena_array(&s->p.arena, const study_report *, list->row_count + 1);
-    for (size_t k = 0; k < list->row_count; k++) {
-        const comparison_row *r = &list->rows[k];
-        if (!r->measured && !verdict_is_excused(r->before->reason_code) && !verdict_is_excused(r->after->reason_code))
-            (*to)[n++] = r->after;
-    }
+    for (size_t k = 0; k < list->row_count; k++)
+        if (comparison_without_figure(&list->rows[k])) (*to)[n++] = list->rows[k].after;
     return n;
 }
 
