@@ -168,7 +168,7 @@ static void print_versus(FILE *out, arena *a, const rows_table *t, const line *l
     }
     if (more > 0) print_line(out, t, 4, arena_printf(a, "    and %zu more", more));
     if (once > 0)
-        print_line(out, t, 4, arena_printf(a, "    %zu more ran in one pass alone, which proves nothing", once));
+        print_line(out, t, 4, arena_printf(a, "    %zu more: known from one pass alone, which proves nothing", once));
 }
 
 const char *rows_table_blocks(arena *a, const json_t *row) {

@@ -153,7 +153,7 @@ static void candidates_are_told(void) {
     UNIT_CHECK(says(text, "slow 200.00 ± ?"));
     UNIT_CHECK(says(text, "swaying 300.00 ± 150 % - - 3.000 ± 123 %"));
     UNIT_CHECK(says(text, "other ran 1.010 ± 0.001 times faster than lib v=0 swaying: not known well enough (± 123 %) "
-                          "1 more ran in one pass alone, which proves nothing"));
+                          "1 more: known from one pass alone, which proves nothing"));
     UNIT_CHECK(says(text, "WRONG samples: 2 no they differ bad nor here SKIPPED interval: 1 old wide"));
     UNIT_CHECK(says(text, "7 more variants were not tried."));
     UNIT_CHECK(says(text, "other, would need 1.0 % less time"));
