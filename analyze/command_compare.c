@@ -61,7 +61,7 @@ static const cli_option options[] = {
      .kind = CLI_FILE,
      .offset = AT(output),
      .help = "write comparison.txt, comparison.json, … into this folder instead of printing; all formats unless "
-             "--format is given. With one format it may be a file: --format html -o page.html"},
+             "--format is given. What ends as a format's file does is a file of it: -o page.html"},
     {.name = "format",
      .argument = "LIST",
      .kind = CLI_LIST,
@@ -97,12 +97,7 @@ static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
     s->fail = (comparison_fail){.slower = s->fail_on & 1, .verdict = s->fail_on & 2};
     if (!(s->alarms > 0 && s->alarms < 1)) return status_fail(st, STATUS_USAGE, "--alarms: must lie between 0 and 1");
-    if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
-    const bool one = (s->formats & (s->formats - 1)) == 0;
-    for (int k = 0; one && s->output && comparison_formats[k].name; k++)
-        if (s->formats == (uint32_t)1 << k) s->file = formats_is_file(s->output, comparison_formats[k].file);
-    if (s->output || one) return true;
-    return status_fail(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
+    return formats_settle(&comparison_formats[0].name, sizeof(comparison_format), s->output, &s->formats, &s->file, st);
 }
 
 static bool write_file(const settings *s, const comparison_format *f, const comparison *c,

@@ -58,7 +58,7 @@ static const cli_option options[] = {
      .kind = CLI_FILE,
      .offset = AT(output),
      .help = "write summary.txt, summary.json, … into this folder instead of printing; all formats unless --format is "
-             "given. With one format it may be a file: --format html -o page.html"},
+             "given. What ends as a format's file does is a file of it: -o page.html"},
     {.name = "format",
      .argument = "LIST",
      .kind = CLI_LIST,
@@ -86,12 +86,7 @@ static const cli_option options[] = {
 
 static bool settle(settings *s, status *st) {
     if (!thresholds_check(&s->thresholds, st)) return false;
-    if (!s->formats) s->formats = s->output ? UINT32_MAX : 1;
-    const bool one = (s->formats & (s->formats - 1)) == 0;
-    for (int k = 0; one && s->output && formats_all[k].name; k++)
-        if (s->formats == (uint32_t)1 << k) s->file = formats_is_file(s->output, formats_all[k].file);
-    if (s->output || one) return true;
-    return status_fail(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
+    return formats_settle(&formats_all[0].name, sizeof(format), s->output, &s->formats, &s->file, st);
 }
 
 /* ---- work ---- */

@@ -27,10 +27,35 @@ const comparison_format comparison_formats[] = {
     {NULL, NULL, NULL},
 };
 
-bool formats_is_file(const char *output, const char *file) {
-    const char *end = strrchr(output, '.');
+/* What a path ends as, with its point: a file's name. NULL: it is a folder, or would be one. */
+static const char *ending_of(const char *path) {
+    enum { MOST = 6 };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *end = strrchr(name, '.');
+    const size_t length = end ? strlen(end) : 0;
     struct stat is;
-    return end && strcmp(end, strrchr(file, '.')) == 0 && !(stat(output, &is) == 0 && S_ISDIR(is.st_mode));
+    if (length < 2 || length > MOST || end == name || (stat(path, &is) == 0 && S_ISDIR(is.st_mode))) return NULL;
+    return strspn(end + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == length - 1 ? end : NULL;
+}
+
+bool formats_settle(const char *const *first, size_t size, const char *output, uint32_t *formats, bool *file,
+                    status *st) {
+    const char *const end = output ? ending_of(output) : NULL, *const * line;
+    char endings[80] = "";
+    uint32_t ends = 0, bit = 1;
+    for (const char *at = (const char *)first; *(line = (const char *const *)at); at += size, bit <<= 1) {
+        const char *const own = strrchr(line[1], '.');
+        const size_t used = strlen(endings);
+        if (end && strcmp(end, own) == 0) ends = bit;
+        if (!*formats || *formats & bit)
+            snprintf(endings + used, sizeof endings - used, "%s%s", used ? " or " : "", own);
+    }
+    if (!*formats) *formats = ends ? ends : output ? UINT32_MAX : 1;
+    *file = ends && *formats == ends;
+    if (end && !*file)
+        return status_fail(st, STATUS_USAGE, "-o %s: a file of one format ends with %s; for a folder type %s/", output,
+                           endings, output);
+    if (output || (*formats & (*formats - 1)) == 0) return true;
+    return status_fail(st, STATUS_USAGE, "--format: several formats need a folder; give it with -o");
 }
 
 typedef bool write_to(const void *of, FILE *out, status *st);

@@ -64,9 +64,10 @@ amount amount_within(double relative) {
     if (!isfinite(relative)) return a;
     const double percent = 100 * relative;
     snprintf(a.s, sizeof a.s, percent < 1e6 ? "± %.*f %%" : "± %.*g %%",
-             percent < 0.1   ? 2
-             : percent < 1e6 ? 1
-                             : 3,
+             percent < 0.1     ? 2
+             : percent < 99.95 ? 1
+             : percent < 1e6   ? 0
+                               : 3,
              percent);
     return a;
 }

@@ -66,7 +66,7 @@ static const char *rate(arena *a, const json_t *row, const char *key) {
 }
 
 static const char *within(arena *a, double ci) {
-    return verdict_known(ci) ? arena_printf(a, "%s", amount_within(ci).s) : "± ?";
+    return verdict_has_interval(ci) ? arena_printf(a, "%s", amount_within(ci).s) : "± ?";
 }
 
 /* Its own ratio is that of neighbouring blocks; else the two times'. */
@@ -132,28 +132,43 @@ static bool paired(const rows_table *t, const json_t *row, double *part, double 
     return *part > 0 && verdict_known(*ci);
 }
 
-/* Rows of one pass prove nothing, and are left out. */
+static void print_against(FILE *out, arena *a, const rows_table *t, const json_t *row, double times, double ci) {
+    const char *name = plain_cell(a, rows_table_name(a, row), REASON), *text;
+    const double half = times * ci;
+    if (isnan(times))
+        text = arena_printf(a, "    %s: not known well enough (%s)", name, within(a, ci));
+    else
+        text = arena_printf(
+            a, half < 0.005 ? "    %.3f ± %.3f times faster than %s%s" : "    %.2f ± %.2f times faster than %s%s",
+            times, half, name, times - half > 1 ? "" : ", which is not proven");
+    print_line(out, t, 6, text);
+}
+
+/* Rows of one pass, as all that lost a race, are only counted. */
 static void print_versus(FILE *out, arena *a, const rows_table *t, const line *lines, size_t count) {
     enum { MOST = 10 };
     const line *best = NULL;
     double least = 0, least_ci = 0, part, ci;
-    size_t told = 0;
+    size_t told = 0, more = 0, once = 0;
     for (size_t k = 0; k < count; k++) {
         if (!paired(t, lines[k].row, &part, &ci) || (best && part >= least)) continue;
         best = &lines[k], least = part, least_ci = ci;
     }
-    for (size_t k = 0; best && k < count && told < MOST; k++) {
-        if (&lines[k] == best || !paired(t, lines[k].row, &part, &ci)) continue;
-        const double times = part / least, half = times * hypot(ci, least_ci);
-        if (told++ == 0)
-            print_line(out, t, 2, arena_printf(a, "  %s ran", plain_cell(a, rows_table_name(a, best->row), REASON)));
-        print_line(out, t, 6,
-                   arena_printf(a,
-                                half < 0.005 ? "    %.3f ± %.3f times faster than %s%s"
-                                             : "    %.2f ± %.2f times faster than %s%s",
-                                times, half, plain_cell(a, rows_table_name(a, lines[k].row), REASON),
-                                times - half > 1 ? "" : ", which is not proven"));
+    if (!best || count < 2) return;
+    print_line(out, t, 2, arena_printf(a, "  %s ran", plain_cell(a, rows_table_name(a, best->row), REASON)));
+    for (size_t k = 0; k < count; k++) {
+        if (&lines[k] == best) continue;
+        const bool known = paired(t, lines[k].row, &part, &ci);
+        if (!known && !verdict_has_interval(ci))
+            once++;
+        else if (told++ >= MOST)
+            more++;
+        else
+            print_against(out, a, t, lines[k].row, known ? part / least : NAN, known ? hypot(ci, least_ci) : ci);
     }
+    if (more > 0) print_line(out, t, 4, arena_printf(a, "    and %zu more", more));
+    if (once > 0)
+        print_line(out, t, 4, arena_printf(a, "    %zu more: known from one pass alone, which proves nothing", once));
 }
 
 const char *rows_table_blocks(arena *a, const json_t *row) {

@@ -42,6 +42,7 @@ typedef struct judged {
 static bool is_time(double us) { return isfinite(us) && us > 0; }
 
 bool verdict_known(double rel_ci) { return rel_ci >= 0 && rel_ci < 1; }
+bool verdict_has_interval(double rel_ci) { return isfinite(rel_ci) && rel_ci >= 0 && rel_ci != 1; }
 double verdict_width(double rel_ci) { return verdict_known(rel_ci) ? rel_ci : 1; }
 
 /* Half of the interval of x, and of two that both matter. */
@@ -251,9 +252,13 @@ static void say_at_ceiling(const judged *j, char *text, size_t room) {
 
 static void say_open(const judged *j, char *text, size_t room) {
     const figure f = j->efficiency;
+    const double ci = j->f->ceiling_beside ? j->f->ceiling_ci : j->f->baseline_ci; /* which is not known */
     if (isfinite(f.half))
         snprintf(text, room, "%s is at between %.1f and %.1f %% of the ceiling: use it, %s.", library_of(j),
                  100 * fmax(f.x - f.half, 0), 100 * (f.x + f.half), longer);
+    else if (verdict_has_interval(ci))
+        snprintf(text, room, "%s is at about %.1f %% of the ceiling, known to +- %.0f %% only: use it, %s.",
+                 library_of(j), 100 * f.x, 100 * ci, longer);
     else
         snprintf(text, room, "%s is at about %.1f %% of the ceiling, from one pass only: use it, %s.", library_of(j),
                  100 * f.x, longer);
@@ -397,6 +402,8 @@ static void add_gain(const char *name, double ratio, double ratio_ci, char text[
             w.x < w.half ? " Open: %s takes between %.1f %% more and %.1f %% less."
                          : " Open: %s takes between %.1f and %.1f %% less.",
             name, 100 * fabs(w.x - w.half), 100 * (w.x + w.half));
+    else if (w.x > 0 && verdict_has_interval(ratio_ci))
+        add(text, " Open: %s took %.1f %% less, known to +- %.0f %% only.", name, 100 * w.x, 100 * ratio_ci);
     else if (w.x > 0)
         add(text, " Open: %s took %.1f %% less in one pass.", name, 100 * w.x);
 }

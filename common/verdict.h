@@ -17,6 +17,7 @@ extern const verdict_thresholds verdict_defaults;
  * stands for any interval: it proves nothing, and in a sum it counts as 1. */
 bool verdict_known(double rel_ci);
 double verdict_width(double rel_ci);
+bool verdict_has_interval(double rel_ci); /* however wide; one pass has none (of older reports 1) */
 
 /* The one rule of a gain, for the winner, the totals and the verdict: proven is where all of the ratio's interval is
  * below 1 - margin, none where all of it is above; what lies between is open. No ratio is none. */

@@ -22,6 +22,11 @@ bool comparison_fails(const comparison_row *row, comparison_fail fail) {
     return (fail.slower && row->best.state == DRIFT_SLOWER) || (fail.verdict && row->verdict == COMPARISON_WORSE);
 }
 
+bool comparison_without_figure(const comparison_row *row) {
+    return !row->measured && !verdict_is_excused(row->before->reason_code) &&
+           !verdict_is_excused(row->after->reason_code);
+}
+
 comparison_tally comparison_tally_of(const comparison_list *list, comparison_fail fail) {
     comparison_tally t = {0, 0};
     for (size_t k = 0; k < list->row_count; k++) {
@@ -52,6 +57,16 @@ comparison_figure comparison_net(const comparison_row *row) {
     if (isfinite(net) && isfinite(within))
         snprintf(f.s, sizeof f.s, fabs(net) < 1e4 && within < 1e4 ? "%+.1f ± %.1f %%" : "%+.2g ± %.1g %%", net, within);
     return f;
+}
+
+const char *comparison_found(const comparison *c, char *text, size_t room) {
+    const double least = drift_detectable(&c->drift);
+    if (!(least <= 1))
+        snprintf(text, room, "Too few operations are known well enough to find a slowdown of one");
+    else
+        snprintf(text, room, "A slowdown of %.1f %% of one operation is found in 99 comparisons of 100%s", 100 * least,
+                 c->drift.learned ? "" : "; there are too few operations to learn the ordinary noise");
+    return text;
 }
 
 const char *comparison_verdict_text(const comparison_row *row, char *text, size_t room) {

@@ -58,11 +58,10 @@ static void write_states(const char *what, const comparison_list *list, FILE *ou
 }
 
 static void write_counts(const comparison *c, FILE *out) {
+    char found[160];
     write_states("operations", &c->operations, out);
     if (comparison_has_any(&c->fusions)) write_states("fusions", &c->fusions, out);
-    if (c->drift.rows > 0)
-        fprintf(out, "\nA slowdown of %.1f %% of one operation is found in 99 comparisons of 100.\n",
-                100 * drift_detectable(&c->drift));
+    if (c->drift.rows > 0) fprintf(out, "\n%s.\n", comparison_found(c, found, sizeof found));
 }
 
 static void write_row(const comparison_row *r, FILE *out) {

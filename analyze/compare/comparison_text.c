@@ -104,9 +104,8 @@ static void write_counts(text *t) {
          o->verdicts[COMPARISON_BETTER] + f->verdicts[COMPARISON_BETTER],
          o->verdicts[COMPARISON_OTHER] + f->verdicts[COMPARISON_OTHER]);
     if (c->drift.rows == 0) return;
-    line(t, "seen        a slowdown of %.1f %% of one operation is found in 99 comparisons of 100%s",
-         100 * drift_detectable(&c->drift),
-         c->drift.learned ? "" : "; there are too few operations to learn the ordinary noise");
+    char found[160];
+    line(t, "seen        %s", comparison_found(c, found, sizeof found));
 }
 
 /* ---- what changed ---- */
@@ -189,12 +188,8 @@ static void write_changes(text *t) {
 /* ---- what was not compared ---- */
 
 static void write_without(text *t, const char *what, const comparison_list *list) {
-    size_t count = 0; /* of what has something to measure */
-    for (size_t k = 0; k < list->row_count; k++) {
-        const comparison_row *r = &list->rows[k];
-        count +=
-            !r->measured && !verdict_is_excused(r->before->reason_code) && !verdict_is_excused(r->after->reason_code);
-    }
+    size_t count = 0;
+    for (size_t k = 0; k < list->row_count; k++) count += comparison_without_figure(&list->rows[k]);
     if (count > 0)
         line(t, "\n%zu %s%s %s no figure in either run", count, what, plural(count), count == 1 ? "has" : "have");
 }

@@ -4,6 +4,7 @@
 #include "common/amount.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_rival(const explain *e, const json_t *row) {
@@ -36,6 +37,10 @@ static const char *why_timed(const void *context, const json_t *row, double us) 
                         amount_percent(e->thresholds->margin).s);
 }
 
+static const char *within(const explain *e, double ci) {
+    return verdict_has_interval(ci) ? arena_printf(e->arena, "%s", amount_within(ci).s) : "(in one pass)";
+}
+
 /* What the choice was made by: time over time in neighbouring blocks, which drifts of the device leave alone. */
 static void write_pair(const explain *e) {
     const study_report *r = e->r;
@@ -46,34 +51,53 @@ static void write_pair(const explain *e) {
         explain_tell(e,
                      "The pair that decided: the best takes %.3f %s of the baseline's time in neighbouring blocks, so "
                      "it saves %s.",
-                     r->ratio, verdict_known(r->ratio_ci) ? amount_within(r->ratio_ci).s : "(in one pass)",
-                     explain_points(e, saved));
+                     r->ratio, within(e, r->ratio_ci), explain_points(e, saved));
     if (json_is_object(rival) && r->rival_ratio > 0)
         explain_tell(e, "The nearest of the others: %s takes %.3f %s of the baseline's time in neighbouring blocks.",
-                     rows_table_name(e->arena, rival), r->rival_ratio,
-                     verdict_known(r->rival_ratio_ci) ? amount_within(r->rival_ratio_ci).s : "(in one pass)");
+                     rows_table_name(e->arena, rival), r->rival_ratio, within(e, r->rival_ratio_ci));
 }
 
-/* How a row's figure was come by: what each pass saw, with memory allocated anew, and what was left out of it. */
-static void write_passes(const explain *e, const char *what, const char *name, const char *variant) {
+/* On a host a pass that was slow does not count, and the one that chose a row may not: as many do as its interval is
+ * from. */
+static bool counts(const explain *e, const json_t *passes, size_t at, long used) {
+    const uint64_t slow = (uint64_t)json_get_int(e->report, "slow_passes", 0);
+    long calm = 0;
+    bool is_slow = false, first = false;
+    for (size_t k = 0; k < json_array_size(passes); k++) {
+        const int64_t number = json_get_int(json_array_get(passes, k), "pass", (int64_t)k + 1);
+        const bool out = number > 0 && number < 64 && slow >> number & 1;
+        calm += !out;
+        if (k == at) is_slow = out, first = number == 1;
+    }
+    return calm == 0 || (!is_slow && !(first && 0 < used && used < calm));
+}
+
+/* How a row's figure was come by: what each pass saw, with memory allocated anew, and what was left out of it. The
+ * baseline's passes are times, for its ratio to itself says nothing. */
+static void write_passes(const explain *e, const char *what, const char *name, const char *variant, bool base) {
     const json_t *row = rows_table_find(e->report, name, variant), *passes = json_object_get(row, "passes"), *pass;
     const char *from = json_get_text(row, "interval_from"), *list = "", *unit = "";
+    const long used = strtol(from, NULL, 10);
     double blocks = 0, dropped = 0;
+    bool all = true;
     size_t k;
     if (!*from && json_array_size(passes) == 0) return;
     json_array_foreach(passes, k, pass) {
-        const double ratio = json_get_positive(pass, "ratio"), us = json_get_positive(pass, "time_us");
+        const double ratio = base ? NAN : json_get_positive(pass, "ratio"), us = json_get_positive(pass, "time_us");
+        const bool in = counts(e, passes, k, used);
         const char *seen =
             ratio > 0 ? arena_printf(e->arena, "%.3f", ratio) : arena_printf(e->arena, "%s", amount_time(us).s);
         unit = ratio > 0 ? " of the baseline's time" : "";
-        list = arena_printf(e->arena, "%s%s%s", list, k > 0 ? ", " : ": ", seen);
+        list = arena_printf(e->arena, "%s%s%s%s%s", list, k > 0 ? ", " : ": ", in ? "" : "(", seen, in ? "" : ")");
         blocks += fmax(json_get_int(pass, "blocks", 0), 0);
         dropped += fmax(json_get_int(pass, "dropped", 0), 0);
+        all = all && in;
     }
     const bool clock = strcmp(json_get_text(row, "time_from"), "clock") == 0;
-    explain_tell(e, "The %s: its time is %s, its interval from %s%s%s%s.", what,
+    explain_tell(e, "The %s: its time is %s, its interval from %s%s%s%s%s.", what,
                  clock ? "taken at the clock that its own load holds" : "as measured",
                  *from ? from : arena_printf(e->arena, "%zu passes", json_array_size(passes)), list, unit,
+                 all ? "" : "; those in brackets do not count",
                  dropped > 0 ? arena_printf(e->arena, "; %.0f of %.0f blocks were disturbed and dropped", dropped,
                                             blocks + dropped)
                              : "");
@@ -121,8 +145,8 @@ void explain_candidates(const explain *e) {
     const double left = json_get_number(e->report, "variants_left_out");
     if (left > 0) explain_tell(e, "%.0f more variants were not tried.", left);
     write_pair(e);
-    write_passes(e, "baseline", r->baseline, r->baseline_variant);
-    if (r->ratio > 0) write_passes(e, "best", r->best, r->best_variant);
+    write_passes(e, "baseline", r->baseline, r->baseline_variant, true);
+    if (r->ratio > 0) write_passes(e, "best", r->best, r->best_variant, false);
     write_blocks(e, "baseline", r->baseline, r->baseline_variant);
     if (r->ratio > 0) write_blocks(e, "best", r->best, r->best_variant);
     write_open(e);

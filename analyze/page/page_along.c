@@ -52,6 +52,11 @@ static void title(page *p, const json_t *axes, const json_t *point, size_t x) {
     }
 }
 
+static int by_x(const void *a, const void *b) {
+    const page_point *one = a, *other = b;
+    return one->x != other->x ? (one->x > other->x) - (one->x < other->x) : (one->y > other->y) - (one->y < other->y);
+}
+
 static void chart(page *p, const json_t *axes, const json_t *points, size_t from, size_t x) {
     page_point curve[PAGE_POINTS];
     size_t count = 0;
@@ -65,6 +70,7 @@ static void chart(page *p, const json_t *axes, const json_t *points, size_t from
         least = fmin(least, at), most = fmax(most, at);
     }
     if (count < 2) return;
+    qsort(curve, count, sizeof *curve, by_x); /* values are in the order in which they were typed */
     fputs("<figure><h3>", p->out);
     title(p, axes, first, x);
     fputs("</h3>", p->out);

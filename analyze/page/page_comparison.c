@@ -210,6 +210,11 @@ static void machine(sheet *s) {
     if (c->ceiling_count > 0) fputs(".</p>\n", p->out);
 }
 
+static amount sum_within(const verdict_sum *s) {
+    const double ci = verdict_sum_ci(s);
+    return amount_within(verdict_known(ci) ? ci : NAN);
+}
+
 /* The model by the best of what both measured. */
 static void model(sheet *s) {
     const comparison *c = s->c;
@@ -225,9 +230,9 @@ static void model(sheet *s) {
     if (!(sums[0].us > 0)) return;
     for (int k = 0; k < 2; k++) longest = fmax(longest, sums[k].us * (1 + verdict_sum_ci(&sums[k])));
     fputs("<h3>One run of the model, by the best of what both measured</h3>\n<dl class=\"bars\">", s->p.out);
-    snprintf(note, sizeof note, " <span class=\"soft\">%s</span>", amount_within(verdict_sum_ci(&sums[0])).s);
+    snprintf(note, sizeof note, " <span class=\"soft\">%s</span>", sum_within(&sums[0]).s);
     page_bar(&s->p, "before", "now", sums[0].us, verdict_sum_ci(&sums[0]), longest, note);
-    snprintf(note, sizeof note, " <span class=\"soft\">%s, %s</span>", amount_within(verdict_sum_ci(&sums[1])).s,
+    snprintf(note, sizeof note, " <span class=\"soft\">%s, %s</span>", sum_within(&sums[1]).s,
              comparison_percent(sums[1].us / sums[0].us - 1).s);
     page_bar(&s->p, "after", "ceiling", sums[1].us, verdict_sum_ci(&sums[1]), longest, note);
     fputs("</dl>\n", s->p.out);
@@ -249,15 +254,12 @@ static void count_line(sheet *s, const char *what, const comparison_list *list) 
 static void happened(sheet *s) {
     const comparison *c = s->c;
     page *p = &s->p;
+    char found[160];
     page_section(p, "machine", "What happened");
     count_line(s, "operation", &c->operations);
     if (comparison_has_any(&c->fusions)) count_line(s, "fusion", &c->fusions);
     if (c->drift.rows > 0)
-        fprintf(p->out,
-                "<p class=\"small soft\">A slowdown of %.1f %% of one operation is found in 99 comparisons of "
-                "100%s.</p>\n",
-                100 * drift_detectable(&c->drift),
-                c->drift.learned ? "" : "; there are too few operations to learn the ordinary noise");
+        fprintf(p->out, "<p class=\"small soft\">%s.</p>\n", comparison_found(c, found, sizeof found));
     machine(s);
     model(s);
     fputs("</section>\n", p->out);
@@ -430,15 +432,11 @@ static void say_names(page *p, const char *title, const study_report *const *lis
     fputs("</details>\n", p->out);
 }
 
-/* Of both runs without a figure, of what has something to measure. */
 static size_t without_figure(sheet *s, const comparison_list *list, const study_report ***to) {
     size_t n = 0;
     *to = arena_array(&s->p.arena, const study_report *, list->row_count + 1);
-    for (size_t k = 0; k < list->row_count; k++) {
-        const comparison_row *r = &list->rows[k];
-        if (!r->measured && !verdict_is_excused(r->before->reason_code) && !verdict_is_excused(r->after->reason_code))
-            (*to)[n++] = r->after;
-    }
+    for (size_t k = 0; k < list->row_count; k++)
+        if (comparison_without_figure(&list->rows[k])) (*to)[n++] = list->rows[k].after;
     return n;
 }
 

@@ -126,7 +126,7 @@ static void ratio(page *p, const study_report *r, const timed *t, const char *be
     const pair is = ratio_of(r, t);
     if (is.x == 1 && is.ci == 0)
         fputs("1", p->out);
-    else if (is.x > 0 && isfinite(is.x) && verdict_known(is.ci))
+    else if (is.x > 0 && isfinite(is.x) && verdict_has_interval(is.ci))
         fprintf(p->out, "%.3f%s%s%s", is.x, between, amount_within(is.ci).s, end);
     else if (is.x > 0 && isfinite(is.x))
         fprintf(p->out, "%.3f", is.x);
@@ -135,7 +135,7 @@ static void ratio(page *p, const study_report *r, const timed *t, const char *be
 static page_word within(const json_t *row) {
     const double ci = page_real(time_of(row), "rel_ci95");
     page_word w;
-    snprintf(w.s, sizeof w.s, "%s", verdict_known(ci) ? amount_within(ci).s : "one pass");
+    snprintf(w.s, sizeof w.s, "%s", verdict_has_interval(ci) ? amount_within(ci).s : "one pass");
     return w;
 }
 

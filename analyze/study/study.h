@@ -114,7 +114,7 @@ typedef struct study_group {
     study_report *fusions;
     size_t fusion_count;
     double model_us, model_ci;       /* of all with a baseline, and what those without take at least */
-    double measured_us, measured_ci; /* of those with a baseline */
+    double measured_us, measured_ci; /* of those with a baseline; not-a-number: no interval is known */
     size_t without_baseline;         /* that count and have work to do */
     study_course course;
     study_memory memory; /* of one model, as what follows */

@@ -19,8 +19,11 @@ extern const format formats_all[]; /* ends with one that has no name */
 /* To a file that appears whole or not at all; path NULL: to standard output. */
 bool formats_put(const format *f, const summary *m, const char *path, status *st);
 
-/* Whether what -o names is a file of a format and not a folder for it: it ends as the format's own file does. */
-bool formats_is_file(const char *output, const char *file);
+/* Which formats are written, of those that --format names (bits; 0: none were named), and whether -o (NULL: not given)
+ * is a file of the one format: it ends as the format's own file does. What looks like a file's name otherwise is
+ * refused. `first`: name and file of a table's first line, lines being `size` bytes; the last has no name. */
+bool formats_settle(const char *const *first, size_t size, const char *output, uint32_t *formats, bool *file,
+                    status *st);
 
 /* The writers: analyze/write/, analyze/page/. */
 formats_write write_text;

@@ -14,8 +14,9 @@ typedef struct line {
     const summary_group *group;
 } line;
 
-/* GAIN: a real number that is not known of what has no baseline. */
-typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL, LAYERS, GAIN } column_kind;
+/* GAIN: a real number that is not known of what has no baseline. WIDTH: an interval of a sum, which may not be known.
+ */
+typedef enum column_kind { TEXT, REAL, WHOLE, INT, SIZE, BOOL, CALL, LAYERS, GAIN, WIDTH } column_kind;
 typedef enum column_owner { REPORT, ROW, GROUP } column_owner;
 
 typedef struct column {
@@ -111,7 +112,7 @@ static const column columns[] = {
     OF_GROUP("model", TEXT, model),
     OF_GROUP("partial", TEXT, partial.text),
     OF_GROUP("model_us", REAL, model_us),
-    OF_GROUP("model_ci", REAL, model_ci),
+    OF_GROUP("model_ci", WIDTH, model_ci),
     OF_GROUP("device", TEXT, device),
     OF_GROUP("device_class", TEXT, device_class),
     OF_GROUP("driver", TEXT, driver),
@@ -148,6 +149,7 @@ static void write_cell(FILE *out, arena *a, const line *l, const column *c) {
     case TEXT: escape_print(out, ESCAPE_CSV, *(const char *const *)at); break;
     case REAL: write_real(out, *(const double *)at); break;
     case GAIN: write_real(out, l->row->outcome == SUMMARY_MISSING ? NAN : *(const double *)at); break;
+    case WIDTH: write_real(out, verdict_known(*(const double *)at) ? *(const double *)at : NAN); break;
     case WHOLE: fprintf(out, "%" PRId64, *(const int64_t *)at); break;
     case INT: fprintf(out, "%d", *(const int *)at); break;
     case SIZE: fprintf(out, "%zu", *(const size_t *)at); break;

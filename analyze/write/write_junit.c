@@ -130,7 +130,7 @@ static void put_suite(FILE *out, const summary_group *to) {
                       {"regime", g->regime},
                       {"method", method},
                       {"model_us", isfinite(g->model_us) ? model_us : NULL},
-                      {"model_ci", isfinite(g->model_us) ? model_ci : NULL}};
+                      {"model_ci", isfinite(g->model_us) && verdict_known(g->model_ci) ? model_ci : NULL}};
     for (size_t k = 0; k < sizeof properties / sizeof properties[0]; k++)
         put_property(out, properties[k].name, properties[k].value);
     fputs("    </properties>\n", out);

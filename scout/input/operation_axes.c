@@ -36,7 +36,16 @@ static int64_t read_whole(const sweep *s, const char *text, char **end) {
     return strtoll(text, end, 10);
 }
 
+static bool is_whole(const char *text) { return strspn(text, "0123456789") == strlen(text) && strlen(text) <= 18; }
+
+static bool is_same(const char *one, const char *other) {
+    if (!is_whole(one) || !is_whole(other)) return strcmp(one, other) == 0;
+    return strtoll(one, NULL, 10) == strtoll(other, NULL, 10);
+}
+
 static void add_value(const sweep *s, operation_axis *axis, const char *value) {
+    for (int k = 0; k < axis->count; k++)
+        if (is_same(axis->values[k], value)) operation_fail(&s->reader, "%s has %.40s twice", axis->name, value);
     if (axis->count == MOST_VALUES) operation_fail(&s->reader, "%s has more than %d values", axis->name, MOST_VALUES);
     axis->values[axis->count++] = value;
 }
@@ -53,8 +62,9 @@ static void add_range(const sweep *s, operation_axis *axis, const char *text) {
         if (!times && end[1] != '+') operation_fail(&s->reader, "a step is :x2 or :+64, not '%.20s'", end);
         step = read_whole(s, end + 2, &end);
     }
-    if (*end || at < 1 || last < at || step < 1 + times)
-        operation_fail(&s->reader, "'%.40s' is no range such as 1..4096:x2", text);
+    if (!*end && step < 1 + times)
+        operation_fail(&s->reader, "'%.40s': a step of :x is 2 or more, one of :+ is 1 or more", text);
+    if (*end || at < 1 || last < at) operation_fail(&s->reader, "'%.40s' is no range such as 1..4096:x2", text);
     for (; at <= last; at = times ? at * step : at + step)
         add_value(s, axis, arena_printf(s->reader.arena, "%lld", (long long)at));
 }
@@ -94,7 +104,7 @@ static operation_axis *new_axis(const sweep *s, const char *name) {
 }
 
 /* Its words, the first value of each range as a shape that tells the kind, and what the kind calls its dimensions. */
-static void read_shape(sweep *s, const char *kind, const char *shape, const char *precision) {
+static void read_shape(sweep *s, const char *kind, const char *shape) {
     arena *const a = s->reader.arena;
     operation_list one;
     const char *plain = "";
@@ -108,7 +118,7 @@ static void read_shape(sweep *s, const char *kind, const char *shape, const char
         at += n;
         if (!*at) break;
     }
-    operation_from_words(kind, plain, precision, 0, NULL, a, &one);
+    operation_read_words(&s->reader, kind, plain, 0, NULL, &one);
     for (int k = 0; k < s->rank; k++) s->names[k] = arena_printf(a, "dim%d", k + 1);
     for (size_t row = 0; row < sizeof called / sizeof called[0]; row++) {
         int named = 0;
@@ -116,6 +126,9 @@ static void read_shape(sweep *s, const char *kind, const char *shape, const char
         for (int k = 0; called[row].kind == one.items[0].rec.kind && named == s->rank && k < named; k++)
             s->names[k] = called[row].names[k];
     }
+    s->reader.dimensions = "";
+    for (int k = 0; k < s->rank; k++)
+        s->reader.dimensions = arena_printf(a, "%s%s, ", s->reader.dimensions, s->names[k]);
     operation_list_free(&one);
 }
 
@@ -129,7 +142,7 @@ const char *operation_axis_value(const operation_axes *axes, int axis, int item)
 static void put_value(json_builder *b, json_t *entry, const char *name, const char *text) {
     char *end = NULL;
     const double x = strtod(text, &end);
-    if (strspn(text, "0123456789") == strlen(text) && strlen(text) <= 18)
+    if (is_whole(text))
         json_put_int(b, entry, name, strtoll(text, NULL, 10));
     else if (!*end && isfinite(x))
         json_put_real(b, entry, name, x);
@@ -189,8 +202,7 @@ void operation_from_axes(const char *kind, const char *shape, const char *const 
     s.reader.where = arena_printf(a, "--op %.60s --shape %.120s", kind, shape);
     *out = (operation_axes){.count = 0};
     *list = (operation_list){.model = ""};
-    operation_check_precision(&s.reader, precision);
-    read_shape(&s, kind, shape, precision);
+    read_shape(&s, kind, shape);
     for (int k = 0; k < s.rank; k++)
         if (strstr(s.words[k], "..")) add_range(&s, new_axis(&s, s.names[k]), s.words[k]);
     for (int k = 0; k < axis_count; k++) {

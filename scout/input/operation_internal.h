@@ -9,6 +9,7 @@ typedef struct operation_reader {
     const char *entry; /* that is being read; "" before the first */
     status_code code;  /* of its complaints */
     const char *precision;
+    const char *dimensions; /* "M, N, K, ": what an axis may be, beside members; NULL: there are no axes */
 } operation_reader;
 
 typedef struct operation_precision_row {
@@ -64,6 +65,10 @@ void operation_check_names(const operation_reader *r, const json_t *entry);
 void operation_check_needs(const operation_reader *r, const json_t *entry, const oprec *rec);
 
 void operation_finish_recurrent(const operation_reader *r, oprec *rec); /* of the hand-written form */
+
+/* The words of the command line, as operation_from_words reads them, with this reader's complaints. */
+void operation_read_words(operation_reader *r, const char *kind, const char *shape, double sparsity,
+                          const char *pattern, operation_list *list);
 
 /* The hand-written form: one entry, and all of them. */
 void operation_read_short(operation_reader *r, const char *name, json_t *entry, operation *out);

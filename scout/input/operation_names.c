@@ -156,9 +156,9 @@ static _Noreturn void not_known(const operation_reader *r, const char *name, op_
     const char *meant = nearest(name, kind);
     if (meant) operation_fail(r, "\"%.60s\" is not known; did you mean \"%s\"?", name, meant);
     operation_fail(r,
-                   "\"%.60s\" is not known; known are op, shape, dtype, count, sparsity, pattern, %scomment and the "
+                   "\"%.60s\" is not known; known are %sop, shape, dtype, count, sparsity, pattern, %scomment and the "
                    "members of its kind in docs/formats.md",
-                   name, fits("causal", kind) ? "causal, " : "");
+                   name, r->dimensions ? r->dimensions : "", fits("causal", kind) ? "causal, " : "");
 }
 
 void operation_check_names(const operation_reader *r, const json_t *entry) {

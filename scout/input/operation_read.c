@@ -185,15 +185,14 @@ static json_t *shape_of_words(const operation_reader *r, json_builder *b, const 
     }
 }
 
-void operation_from_words(const char *kind, const char *shape, const char *precision, double sparsity,
-                          const char *pattern, arena *a, operation_list *list) {
-    operation_reader r = {.arena = a, .entry = "", .code = STATUS_USAGE, .precision = precision};
+void operation_read_words(operation_reader *r, const char *kind, const char *shape, double sparsity,
+                          const char *pattern, operation_list *list) {
+    arena *const a = r->arena;
     json_builder b = {NULL};
     status st;
-    r.where = arena_printf(a, "--op %.60s --shape %.120s", kind, shape);
     *list = (operation_list){.model = ""};
-    operation_check_precision(&r, precision);
-    json_t *dims = shape_of_words(&r, &b, shape), *entry = json_new_object(&b);
+    operation_check_precision(r, r->precision);
+    json_t *dims = shape_of_words(r, &b, shape), *entry = json_new_object(&b);
     list->root = json_new_object(&b);
     json_put_text(&b, entry, "op", kind);
     json_put(&b, entry, "shape", dims);
@@ -203,8 +202,15 @@ void operation_from_words(const char *kind, const char *shape, const char *preci
     list->root = json_finish(&b, list->root, &st);
     if (!list->root) guard_fail(a->guard, st.code, "%s", st.text);
     list->items = arena_array(a, operation, 1);
-    operation_read_short(&r, "", entry, &list->items[0]);
+    operation_read_short(r, "", entry, &list->items[0]);
     list->items[0].id = oprec_id(&list->items[0].rec, a);
     list->items[0].name = arena_strndup(a, kind, strlen(kind));
     list->count = 1;
+}
+
+void operation_from_words(const char *kind, const char *shape, const char *precision, double sparsity,
+                          const char *pattern, arena *a, operation_list *list) {
+    operation_reader r = {.arena = a, .entry = "", .code = STATUS_USAGE, .precision = precision};
+    r.where = arena_printf(a, "--op %.60s --shape %.120s", kind, shape);
+    operation_read_words(&r, kind, shape, sparsity, pattern, list);
 }

@@ -80,9 +80,8 @@ static void read_rows(const report_input *in, const report_figures *f, compare *
                            is_of(out->after, json_get_text(rival, "name"), json_get_text(rival, "variant"));
         if (known) out->ratio = f->rival_ratio, out->ratio_ci = f->rival_ratio_ci;
         if (!known && f->baseline_row) { /* its row has them too */
-            const double ci = json_get_number(out->after, "ratio_ci");
             out->ratio = json_get_positive(out->after, "ratio");
-            out->ratio_ci = verdict_known(ci) ? ci : NAN;
+            out->ratio_ci = json_get_number(out->after, "ratio_ci");
         }
     }
     if (!out->after || status_of(out->after) != ROW_OK) return;
@@ -96,7 +95,7 @@ static void read_rows(const report_input *in, const report_figures *f, compare *
 static void say_difference(const compare *c, const char *rest, char *text, size_t room) {
     const double change = 100 * (c->ratio - 1);
     const char *more = change < 0 ? "less" : "more";
-    if (verdict_known(c->ratio_ci))
+    if (verdict_has_interval(c->ratio_ci))
         snprintf(text, room, "%.1f %% %s time, give or take %.1f %%: %s", fabs(change), more,
                  100 * c->ratio * c->ratio_ci, rest);
     else

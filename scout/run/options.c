@@ -30,8 +30,7 @@ static const char after[] =
     "exit codes:\n"
     "  0  done\n"
     "  1  done, but some operation has no figure, a candidate failed (WRONG, CRASHED, TIMEOUT, ERROR), with\n"
-    "     --strict the interval of a time is wider than 1 % (host: 2 %), or the run was interrupted (--resume "
-    "continues)\n"
+    "     --strict a time is not good (see --target-ci), or the run was interrupted (--resume continues)\n"
     "  2  wrong usage\n"
     "  3  the operations or their file are invalid\n"
     "  4  the device, memory, disk or another condition of this machine\n"
@@ -165,8 +164,7 @@ static const cli_option rows[] = {
      .kind = CLI_SECONDS,
      .max = 10000000,
      .offset = AT(budget_s),
-     .help =
-         "time limit of the run (90, 90s, 2m, 1h); the largest operations come first, those not reached are SKIPPED"},
+     .help = "time limit of the run (90, 90s, 2m, 1h); large operations come early, and those not reached are SKIPPED"},
     {.name = "target-ci",
      .argument = "X%",
      .kind = CLI_CALL,
@@ -252,7 +250,8 @@ static const cli_option rows[] = {
     {.name = "strict",
      .kind = CLI_FLAG,
      .offset = AT(strict),
-     .help = "exit with 1 also where the interval of a time is wider than 1 %"},
+     .help =
+         "exit with 1 also where a time is not good: its interval is wider than 1 %, on a host 2 %, or --target-ci"},
     {.name = "library-path",
      .argument = "DIRS",
      .kind = CLI_TEXT,

@@ -16,7 +16,7 @@ static int digits_of(double x) { return x < 9.9995 ? 3 : x < 99.995 ? 2 : x < 99
 void show_time(double us, char *text, size_t room) { snprintf(text, room, "%s", amount_time(us).s); }
 
 const char *show_within(arena *a, double rel_ci95) {
-    return verdict_known(rel_ci95) ? arena_printf(a, "± %.1f %%", 100 * rel_ci95) : "± ?";
+    return verdict_has_interval(rel_ci95) ? arena_printf(a, "± %.1f %%", 100 * rel_ci95) : "± ?";
 }
 
 const char *show_rate(arena *a, double per_s, const char *unit) {

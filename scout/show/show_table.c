@@ -2,13 +2,14 @@
 #include "scout/show/show.h"
 
 #include "common/plain.h"
+#include "common/terminal.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 10, NARROWEST = 5, MOST_NAMES = 6 };
+enum { COLUMNS = 10, MOST_NAMES = 6, MOST_TEXT = 4096 };
 
 typedef struct row {
     const char *cells[COLUMNS];
@@ -19,11 +20,9 @@ typedef struct row {
 static const struct {
     const char *head;
     bool right;
-    bool gives; /* way, where the terminal is narrow */
-} columns[COLUMNS] = {{"operation", false, true}, {"shape", false, true},    {"dtype", false, false},
-                      {"count", true, false},     {"baseline", true, false}, {"best", true, false},
-                      {"ceiling", true, false},   {"eff.", true, false},     {"priority", false, false},
-                      {"approach", false, false}};
+} columns[COLUMNS] = {{"operation", false}, {"shape", false},   {"dtype", false},  {"count", true},
+                      {"baseline", true},   {"best", true},     {"ceiling", true}, {"eff.", true},
+                      {"priority", false},  {"approach", false}};
 
 static const char *time_cell(arena *a, double us) {
     char text[32];
@@ -78,18 +77,23 @@ static void measure_columns(arena *a, const row *rows, int count, int width, int
         }
         all += widths[c];
     }
-    /* figures are shown whole or not at all: first names and shapes are cut, then these columns go */
-    static const int last[] = {2, 3, 6, 5, 8, 9};
-    for (int c = 0; c < COLUMNS && all > width; c++) {
-        if (!columns[c].gives) continue;
-        const int cut = widths[c] - NARROWEST < all - width ? widths[c] - NARROWEST : all - width;
-        if (cut <= 0) continue;
-        widths[c] -= cut;
+    /* figures are shown whole or not at all: first names are cut, but not below their head, then types and counts go,
+     * then shapes are cut, and then these columns go; what is left over goes to those that were cut */
+    static const struct {
+        int column;
+        bool cut;
+    } gives[] = {{0, true}, {2, false}, {3, false}, {1, true}, {6, false}, {5, false}, {8, false}, {9, false}};
+    const int wanted[] = {widths[0], widths[1]};
+    for (size_t k = 0; k < sizeof gives / sizeof gives[0] && all > width; k++) {
+        const int c = gives[k].column, most = widths[c] - plain_columns(columns[c].head);
+        const int cut = !gives[k].cut ? widths[c] + 1 : most < all - width ? most : all - width;
+        widths[c] = gives[k].cut ? widths[c] - cut : 0;
         all -= cut;
     }
-    for (size_t k = 0; k < sizeof last / sizeof last[0] && all > width; k++) {
-        all -= widths[last[k]] + 1;
-        widths[last[k]] = 0;
+    for (int c = 1; c >= 0 && all < width; c--) {
+        const int back = wanted[c] - widths[c] < width - all ? wanted[c] - widths[c] : width - all;
+        widths[c] += back;
+        all += back;
     }
 }
 
@@ -110,6 +114,12 @@ void show_head(FILE *out, arena *a, const report_input *in, int width) {
     regime_say(in->regime, words, sizeof words);
     const char *line = arena_printf(a, "%s · %s", in->device ? in->device->identity.name : "no device", words);
     fprintf(out, "%s\n", plain_cell(a, line, width));
+}
+
+/* Over as many lines as it needs. */
+static void print_text(FILE *out, arena *a, const char *text, int width) {
+    const terminal to = {.out = out, .columns = width};
+    terminal_put(&to, TERMINAL_PLAIN, 2, plain_cell(a, text, MOST_TEXT));
 }
 
 /* "31 SKIPPED (no_candidate)", …; of those that failed, which. */
@@ -136,7 +146,7 @@ static void print_untimed(FILE *out, arena *a, const report_input *inputs, const
         const char *line = arena_printf(a, "%d %s (%s): %s%s%s%s", same, reason_status_name(f->status), f->code,
                                         same > 1 ? "" : inputs[k].operation->name, same > 1 ? "" : ", ",
                                         text ? text : "", same > 1 ? names : "");
-        fprintf(out, "%s\n", plain_cell(a, line, width));
+        print_text(out, a, line, width);
     }
 }
 
@@ -158,7 +168,7 @@ static void print_failed(FILE *out, arena *a, const report_input *inputs, const 
             if (told++ < MOST_NAMES) names = arena_printf(a, "%s%s %s %s", names, *names ? "," : "", name, state);
         }
         if (told > MOST_NAMES) names = arena_printf(a, "%s and %d more", names, told - MOST_NAMES);
-        fprintf(out, "%s\n", plain_cell(a, arena_printf(a, "%s:%s", inputs[k].operation->name, names), width));
+        print_text(out, a, arena_printf(a, "%s:%s", inputs[k].operation->name, names), width);
     }
 }
 
@@ -168,13 +178,29 @@ void show_failures(FILE *out, arena *a, const report_input *inputs, const report
     print_failed(out, a, inputs, figures, count, width);
 }
 
+/* With commas between; where a terminal is too narrow, lines end at them. */
+static void print_parts(FILE *out, arena *a, const char *const *parts, size_t count, int width) {
+    const char *line = parts[0];
+    for (size_t k = 1; k < count; k++) {
+        if (!*parts[k]) continue;
+        const char *longer = arena_printf(a, "%s, %s", line, parts[k]);
+        if (plain_columns(longer) < width) {
+            line = longer;
+        } else {
+            print_text(out, a, arena_printf(a, "%s,", line), width);
+            line = arena_printf(a, "  %s", parts[k]);
+        }
+    }
+    print_text(out, a, line, width);
+}
+
 /* Whose time is not in the sum, and by what it counts in the shares that priorities follow. */
 static void print_missing(FILE *out, arena *a, int missing, double missing_us, int width) {
     if (missing == 0) return;
     const char *line =
         arena_printf(a, "missing in it: %d operation%s without a baseline", missing, missing == 1 ? "" : "s");
     if (missing_us > 0) line = arena_printf(a, "%s, counted as %s (at the ceilings)", line, time_cell(a, missing_us));
-    fprintf(out, "%s\n", plain_cell(a, line, width));
+    print_text(out, a, line, width);
 }
 
 void show_table(FILE *out, arena *a, const report_input *inputs, int count, int width) {
@@ -214,19 +240,18 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count, int 
         for (int k = 0; k < timed; k++) print_line(out, a, rows[k].cells, widths, width);
     }
     show_failures(out, a, inputs, figures, count, width);
-    if (sum.us > 0)
-        fprintf(
-            out, "%s\n",
-            plain_cell(a,
-                       arena_printf(
-                           a, "together %s %s, with what is proven %s%s, at the ceilings %s%s", time_cell(a, sum.us),
-                           show_within(a, verdict_sum_ci(&sum)), time_cell(a, best_us),
-                           own_us > 0
-                               ? arena_printf(a, " (%s saved over the project's own kernels, where no library has one)",
-                                              time_cell(a, own_us))
-                               : "",
-                           time_cell(a, ceiling_us), skips ? ", which count the skipped zeros" : ""),
-                       width));
+    if (sum.us > 0) {
+        const char *const parts[] = {
+            arena_printf(a, "together %s %s", time_cell(a, sum.us), show_within(a, verdict_sum_ci(&sum))),
+            arena_printf(a,
+                         own_us > 0 ? "with what is proven %s (%s saved over the project's own kernels"
+                                    : "with what is proven %s",
+                         time_cell(a, best_us), time_cell(a, own_us)),
+            own_us > 0 ? "where no library has one)" : "",
+            arena_printf(a, "at the ceilings %s", time_cell(a, ceiling_us)),
+            skips ? "which count the skipped zeros" : ""};
+        print_parts(out, a, parts, sizeof parts / sizeof parts[0], width);
+    }
     print_missing(out, a, missing, missing_us, width);
     if (borderline) fprintf(out, "%s\n", plain_cell(a, "? borderline: the next run may decide otherwise", width));
 }

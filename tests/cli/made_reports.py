@@ -208,7 +208,7 @@ def write_open(folder):
     passed(moves["candidates"][1], ci=0.006, time_from="clock", ratio=0.9, ratio_ci=0.006, passes=seen,
            addresses={"best": 0.86, "worst": 0.97})
     for k in range(30):
-        moves["candidates"].append(passed(row("lib", f"algo={20 + k}", 130.0 - k), "wide", 0.02, ratio=1.3 - k / 100, ratio_ci=0.02))
+        moves["candidates"].append(passed(row("lib", f"algo={20 + k}", 130.0 - k), "wide", 0.02 if k else 1.23, ratio=1.3 - k / 100, ratio_ci=0.02 if k else 1.4))
     write(reports, moves)
     write(reports, report("rotary_own", op="rotary", count=2, us=100, ceiling=85, best=80, baseline_own=True))
     close = report("gemm_close", count=3, us=100, ceiling=92, ceiling_from="probe", ceiling_ci=0.001, stored_ceiling_time_us=80.0,

@@ -1,5 +1,5 @@
 """Runs a command on pseudo-terminals of several widths: a bar must be drawn while it measures, nothing of it be left, and
-every line of the table fit. Usage: terminal_scout.py COMMAND…"""
+every line of the table fit, with its heads and its sum whole. Usage: terminal_scout.py COMMAND…"""
 import re
 import sys
 
@@ -19,5 +19,15 @@ for columns in (40, 60, 80, 120):
     figures = [line for line in left.split("\n") if line.startswith("down ")]
     if not figures or not re.search(r" \d[\d.]* us .*\d %", figures[0]):
         print(f"{columns} columns: figures are cut: {figures}")
+        bad = 1
+    heads = [line for line in left.split("\n") if line.startswith("oper")]
+    if not heads or not re.match(r"operation +shape +", heads[0]) or "…" in heads[0]:
+        print(f"{columns} columns: heads are cut: {heads}")
+        bad = 1
+    if columns >= 60 and " 64x32x96 " not in figures[0]:
+        print(f"{columns} columns: a shape is cut: {figures}")
+        bad = 1
+    if not re.search(r"^together [^…]* at the ceilings [\d.]+ us", " ".join(left[left.find("together"):].split())):
+        print(f"{columns} columns: the sum is cut: {left[left.find('together'):]}")
         bad = 1
 sys.exit(bad)

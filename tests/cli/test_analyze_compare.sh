@@ -33,6 +33,11 @@ check "two nights: all are the same" counts 300 0 0 0
 check "two nights: nothing else is said" prints "Nothing changed."
 check "two nights: what would have been seen" prints "of one operation is found in 99 comparisons of 100"
 cp stdout.txt first.txt
+made pair 2 1
+made other 2 2
+sed -i -E 's/"(rel_ci95|ratio_ci)": [0-9.e-]+/"\1": 0.9/g' pair/reports/*.json other/reports/*.json
+compare pair other
+check "two operations: nothing would have been seen" prints "seen        Too few operations are known well enough to find a slowdown of one"
 compare monday tuesday
 check "the same bytes again" same stdout.txt first.txt
 
@@ -179,8 +184,17 @@ check "analyze -o FILE: that file" contains told.md "# "
 mkdir folder.html
 compare monday changed --format html -o folder.html
 check "a folder that is called like a file is one" same page.html folder.html/comparison.html
-compare monday changed --format html -o page.json
-check "-o of another ending: a folder" same page.html page.json/comparison.html
+compare monday changed --format html -o page.json/
+check "-o FOLDER/ of any ending: a folder" same page.html page.json/comparison.html
+compare monday changed -o ending.html
+check "-o FILE without --format: what its ending says" same page.html ending.html
+analyze monday changed --each -o all.html
+check "analyze -o FILE without --format: what its ending says" contains all.html "<!DOCTYPE html>"
+for wrong in "page.htm --format html" "other.json --format html" "two.html --format html,json" "page.htm"; do
+    # shellcheck disable=SC2086 # words
+    analyze_refused "-o $wrong" 2 compare monday changed -o $wrong
+    check "-o $wrong: what to type" contains stderr.txt "; for a folder type ${wrong%% *}/"
+done
 
 # What cannot be compared, and what is not whole.
 made burst 10 1 regime=burst-model-graph
@@ -238,7 +252,7 @@ check "folded moves and parts have nothing to measure: not counted" test "$(grep
 check "fusions that were not compared: counted" prints "9 fusions have no figure in either run"
 run bash -c '"$0" compare monday tuesday >/dev/full' "$ANALYZE"
 check "a full disk: exit 4" exits 4
-mkdir -p locked && : >locked/comparison.txt
-compare monday tuesday -o locked/comparison.txt
+mkdir -p locked && : >locked/comparison
+compare monday tuesday -o locked/comparison
 check "-o that is a file: exit 4" exits 4
 finish

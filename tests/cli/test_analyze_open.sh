@@ -23,6 +23,13 @@ check "the total has its interval: csv" contains made/summary.csv ",model_us,mod
 check "the total has its interval: junit" contains made/junit.xml '<property name="model_ci" value="0.'
 check "the total has its interval: page" contains made/report.html '<span class="soft">± '
 
+mkdir -p alone/reports && cp made/reports/gemm_once.json alone/reports/
+analyze alone -o alone
+check "no interval is known: text" contains alone/summary.txt "100.0 us ± ? a run"
+check "no interval is known: md" contains alone/summary.md "| by default | 100.0 us ± ?"
+check "no interval is known: csv" grep -q ',100,,"Test GPU"' alone/summary.csv
+check "no interval is known: junit" test "$(grep -c model_ci alone/junit.xml)" = 0
+
 check "own kernels: an outcome of its own" outcome rotary_own own
 check "own kernels: in no sum of what is proven" test "$(sum proven_us)" = 40.0
 check "own kernels: counted apart" test "$(sum own_us)" = 40.0
@@ -44,7 +51,10 @@ check "addresses: the recommendation" prints "Its time depends on memory address
 check "addresses: the verdict is of the middle" prints "the verdict holds for the middle"
 check "passes: how its time was come by" prints "The best: its time is taken at the clock that its own load holds, its interval from 4 passes: 0.890, 0.900, 0.910, 0.920 of the baseline's time; 6 of 86 blocks were disturbed and dropped."
 check "the table: every loser, by time" prints "lib algo=49 101.00 ± 2.0 % 9901.0 1.000 1.010 ± 2.0 % wide lib algo=48 102.00"
+check "the table: beyond ten the rest is counted" prints "times faster than lib algo=41 and 21 more"
 check "addresses: the page" contains made/report.html "between 0.860 and 0.970 of the default's time, by the placement of its memory"
+check "the table: a wide interval stands on the page as it is" contains made/report.html "± 123 %"
+check "the table: the same of a ratio" contains made/report.html "1.300 ± 140 %"
 check "the table: the page" contains made/report.html "<h4>All variants, fastest first</h4>"
 explain made gemm_once
 check "open: what was not decided" prints "Not decided within the budget: winner, ceiling, time. A larger --budget narrows it."

@@ -51,6 +51,14 @@ for wrong in "1..4,8,8|M=1" "8,8,8|M=x" "8,8,8|Q=1" "8,8,8|M" "8,8,8|M=" "8,8,8|
     if [[ $wrong != *'|' ]]; then words+=(--axis "${wrong#*|}"); fi
     scout_refused "--shape ${wrong/|/ --axis }" 2 "${words[@]}" -o refused
 done
+scout_refused "a range in a short shape" 2 --op gemm --shape 1..4:x2 -o refused
+check "a range in a short shape: named as typed" contains stderr.txt "--shape 1..4:x2: shape has 1 dimensions, but gemm has 3: M, N, K"
+scout_refused "a step of once" 2 --op gemm --shape 1..64:x1,8,8 -o refused
+check "a step of once: what it may be" contains stderr.txt "'1..64:x1': a step of :x is 2 or more"
+scout_refused "another case" 2 --op gemm --shape 8,8,8 --axis m=1,2 -o refused
+check "another case: the names that there are" contains stderr.txt '"m" is not known; known are M, N, K, op'
+scout_refused "a value twice" 2 --op gemm --shape 8,8,8 --axis M=8,4,08 -o refused
+check "a value twice: which" contains stderr.txt "M has 08 twice"
 scout_refused "axes into one report" 2 --op gemm --shape 1..4,8,8 -o refused.json
 scout_refused "axes of a sparsity sweep" 2 --op gemm --shape 1..4,8,8 --sparsity-sweep -o refused
 scout_refused "axes of a K sweep" 2 --op gemm --shape 1..4,8,8 --k-sweep -o refused

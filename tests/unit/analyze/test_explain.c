@@ -138,21 +138,52 @@ static void candidates_are_told(void) {
         "{\"name\": \"other\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 99}, \"ratio\": 0.99, "
         "\"ratio_ci\": 0.001, \"tflops\": 520.5, \"tbps\": 0.25, \"quality\": \"wide\"},"
         "{\"name\": \"slow\", \"variant\": \"\", \"status\": \"OK\", \"time_us\": {\"median\": 200}},"
+        "{\"name\": \"swaying\", \"status\": \"OK\", \"time_us\": {\"median\": 300, \"rel_ci95\": 1.5}, \"ratio\": 3, "
+        "\"ratio_ci\": 1.23},"
         "{\"name\": \"no\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"they differ\"}},"
         "{\"name\": \"old\", \"status\": \"UNSTABLE\", \"reason\": {\"code\": \"interval\", \"text\": \"wide\"}},"
         "{\"name\": \"bad\", \"status\": \"WRONG\", \"reason\": {\"code\": \"samples\", \"text\": \"nor here\"}}]}";
     verdict_facts f = product(50);
     f.rival_ratio = 0.99, f.rival_ratio_ci = 0.001;
     const char *text = explained(&f, rows);
-    UNIT_CHECK(says(text, "Candidates: 6, of which 3 were timed"));
+    UNIT_CHECK(says(text, "Candidates: 7, of which 4 were timed"));
     UNIT_CHECK(says(text, "the default, and chosen: nothing is proven to be faster"));
     UNIT_CHECK(says(text, "candidate time, us interval TFLOP/s TB/s ratio quality other 99.00 ± ? 520.5 0.250 0.990 ± "
                           "0.1 % wide the nearest rival lib v=0 100.00 ± 1.0 %"));
     UNIT_CHECK(says(text, "slow 200.00 ± ?"));
+    UNIT_CHECK(says(text, "swaying 300.00 ± 150 % - - 3.000 ± 123 %"));
+    UNIT_CHECK(says(text, "other ran 1.010 ± 0.001 times faster than lib v=0 swaying: not known well enough (± 123 %) "
+                          "1 more: known from one pass alone, which proves nothing"));
     UNIT_CHECK(says(text, "WRONG samples: 2 no they differ bad nor here SKIPPED interval: 1 old wide"));
     UNIT_CHECK(says(text, "7 more variants were not tried."));
     UNIT_CHECK(says(text, "other, would need 1.0 % less time"));
+    UNIT_CHECK(says(text, "other takes 0.990 ± 0.1 % of the baseline's time"));
+    f.rival_ratio_ci = 1.23;
+    UNIT_CHECK(says(explained(&f, rows), "other takes 0.990 ± 123 % of the baseline's time"));
+    f.rival_ratio_ci = NAN;
+    text = explained(&f, rows);
+    UNIT_CHECK(says(text, "other takes 0.990 (in one pass) of the baseline's time"));
     UNIT_CHECK(strstr(text, "other  ") < strstr(text, "lib v=0  ") || strstr(text, "Candidates") > strstr(text, "lib"));
+}
+
+/* Of the baseline what it took; pass 3 was slow (bit 3), and the first chose the best. */
+static void passes_that_do_not_count_are_marked(void) {
+    verdict_facts f = product(50);
+    f.ratio = 0.9, f.ratio_ci = 0.01;
+    const char *text = explained(
+        &f,
+        "{\"slow_passes\": 8, \"candidates\": ["
+        "{\"name\": \"lib\", \"variant\": \"v=0\", \"status\": \"OK\", \"time_us\": {\"median\": 100}, "
+        "\"interval_from\": \"3 passes\", \"passes\": [{\"pass\": 1, \"time_us\": 99, \"ratio\": 1}, "
+        "{\"pass\": 2, \"time_us\": 101, \"ratio\": 1}, {\"pass\": 3, \"time_us\": 140, \"ratio\": 1}, "
+        "{\"pass\": 4, \"time_us\": 100, \"ratio\": 1}]},"
+        "{\"name\": \"lib\", \"variant\": \"v=1\", \"status\": \"OK\", \"time_us\": {\"median\": 90}, \"ratio\": 0.9, "
+        "\"ratio_ci\": 0.01, \"interval_from\": \"2 passes\", \"passes\": [{\"pass\": 1, \"ratio\": 0.88}, "
+        "{\"pass\": 2, \"ratio\": 0.9}, {\"pass\": 3, \"ratio\": 0.95}, {\"pass\": 4, \"ratio\": 0.91}]}]}");
+    UNIT_CHECK(says(text, "its interval from 3 passes: 99.00 us, 101.0 us, (140.0 us), 100.0 us; those in brackets do "
+                          "not count."));
+    UNIT_CHECK(says(text, "its interval from 2 passes: (0.880), 0.900, (0.950), 0.910 of the baseline's time; those in "
+                          "brackets do not count."));
 }
 
 /* Members of other types than they should have, absurd numbers: it says what it can. */
@@ -206,6 +237,7 @@ int main(void) {
     UNIT_RUN(every_rule_says_something);
     UNIT_RUN(the_times_are_the_thresholds);
     UNIT_RUN(candidates_are_told);
+    UNIT_RUN(passes_that_do_not_count_are_marked);
     UNIT_RUN(nothing_breaks_it);
     UNIT_RUN(figures_as_text);
     return unit_end();

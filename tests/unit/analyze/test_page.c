@@ -236,6 +236,27 @@ static void shapes_along_an_axis(void) {
     lab_end();
 }
 
+/* Where each line begins is where the one before it ends, to the right of where that began. */
+static void shapes_are_in_order_however_they_were_typed(void) {
+    study s;
+    lab_begin();
+    lab_write("reports/a.json", LAB_BEATEN("a", "10", "40.0", "32.0", "0.8", "30.0"));
+    lab_write("run.json", "{'schema':'ceiling-scout/run/1','seconds':1,'along':{'axes':['M'],'points':["
+                          "{'at':['64'],'efficiency':0.5},{'at':['1'],'efficiency':0.25},"
+                          "{'at':['16'],'efficiency':0.3}]}}");
+    char *text = page_text_of(&s), *body = body_of(text), *at = strstr(body, "over M");
+    int lines = 0;
+    while ((at = strstr(at, "<line class=\"line ")) && lines++ < 2) {
+        const double from = strtod(strstr(at, "x1=\"") + 4, NULL), to = strtod(strstr(at, "x2=\"") + 4, NULL);
+        UNIT_CHECK(from < to);
+        at += 6;
+    }
+    UNIT_CHECK(lines == 2);
+    free(text);
+    study_close(&s);
+    lab_end();
+}
+
 static void foreign_text_stays_text(void) {
     study s;
     lab_begin();
@@ -283,6 +304,7 @@ int main(void) {
     UNIT_RUN(what_is_known_is_shown);
     UNIT_RUN(odd_numbers);
     UNIT_RUN(shapes_along_an_axis);
+    UNIT_RUN(shapes_are_in_order_however_they_were_typed);
     UNIT_RUN(foreign_text_stays_text);
     UNIT_RUN(a_report_that_went_away);
     return unit_end();
