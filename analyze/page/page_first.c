@@ -136,11 +136,13 @@ static void totals(page *p) {
     page_bar(p, "by the default", "now", all, now_ci, longest, now);
     page_bar(p, "with what is proven", "proven", all - t->proven_us, won_ci, longest, proven);
     page_bar(p, "at the ceilings", "ceiling", t->measured_ceiling_us, verdict_sum_ci(&t->least), longest, ceiling);
-    fputs("</dl>\n<p class=\"small soft\">The default is the library's own choice. A proven gain was measured and "
-          "checked on this device, and is certain. The ceilings are the most that the device can do, measured as well. "
-          "The "
-          "whisker at a bar is where its end lies with 95 % certainty.",
-          p->out);
+    fprintf(p->out,
+            "</dl>\n<p class=\"small soft\">The default is the library's own choice. A proven gain was measured and "
+            "checked on this device, %s. The ceilings are the most that the device can do, measured as well. The "
+            "whisker at a bar is where its end lies with 95 %% certainty.",
+            study_whole_refutes(&p->g->group->whole)
+                ? "operation by operation; the model as a whole does not confirm it"
+                : "and is certain");
     if (t->own_us > 0)
         fprintf(p->out,
                 " Over the project's own kernels, where no library has one, %s (%s) are gained besides; they are in no "

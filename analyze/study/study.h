@@ -167,6 +167,8 @@ json_t *study_beside_report(const char *path, const char *kind, status *st);
  * 1.19 ms and 1.05 ms)"; and where that is so, how many operations are
  * left out, and that as a whole nothing is proven. */
 void study_whole_say(const study_whole *w, char *text, size_t room);
+/* What is proven operation by operation was run as a whole, and is not faster there. */
+bool study_whole_refutes(const study_whole *w);
 
 const study_report *study_find(const study_group *g,
                                const char *operation); /* by id, or by a prefix that only one has; fusions too */

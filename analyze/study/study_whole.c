@@ -49,6 +49,8 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t room, c
     va_end(args);
 }
 
+bool study_whole_refutes(const study_whole *w) { return w->known && !w->same && !w->proven; }
+
 void study_whole_say(const study_whole *w, char *text, size_t room) {
     const bool sums = w->first.sum_us > 0 && w->best.sum_us > 0;
     snprintf(text, room, "%s by the libraries' defaults", amount_time(w->first.us).s);
@@ -59,5 +61,5 @@ void study_whole_say(const study_whole *w, char *text, size_t room) {
         add(text, room, "; the sums of their parts are %s and %s", amount_time(w->first.sum_us).s,
             amount_time(w->best.sum_us).s);
     if (w->left_out > 0) add(text, room, "; without %d operation%s", w->left_out, w->left_out == 1 ? "" : "s");
-    add(text, room, w->same || w->proven ? ")" : "; as a whole no gain is proven)");
+    add(text, room, study_whole_refutes(w) ? "; as a whole no gain is proven)" : ")");
 }

@@ -74,8 +74,10 @@ static void write_totals(FILE *out, const summary_group *g) {
         fprintf(out, "| by default | %s %s | %zu operation%s, run %" PRId64 " times |\n",
                 amount_time(all->measured_us).s, amount_within(g->group->measured_ci).s, all->measured,
                 plural(all->measured), all->occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
-        fprintf(out, "| with what is proven | %s | %s less |\n", amount_time(all->measured_us - all->proven_us).s,
-                amount_percent(all->proven_us / all->measured_us).s);
+        fprintf(out, "| with what is proven | %s | %s less%s |\n", amount_time(all->measured_us - all->proven_us).s,
+                amount_percent(all->proven_us / all->measured_us).s,
+                study_whole_refutes(&g->group->whole) ? ", operation by operation; not proven of the model as a whole"
+                                                      : "");
         if (all->own_us > 0)
             fprintf(
                 out,

@@ -63,12 +63,14 @@ static void write_head(text *t, const summary_group *g) {
     line(t, "%s %s a run (%zu operation%s in %" PRId64 " places)", amount_time(of->measured_us).s,
          amount_within(of->measured_ci).s, g->all.measured, plural(g->all.measured),
          g->all.occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
-    line(t, "%s with what is proven, %s at ceilings", amount_time(of->measured_us - g->all.proven_us).s,
-         amount_time(g->all.measured_ceiling_us).s);
+    const bool refuted = study_whole_refutes(&of->whole);
+    line(t, "%s with what is proven%s, %s at ceilings", amount_time(of->measured_us - g->all.proven_us).s,
+         refuted ? " operation by operation" : "", amount_time(g->all.measured_ceiling_us).s);
     const char *whole = summary_whole(g), *part = of->partial.text;
     line(t, "\nalready optimal: %zu of %s%zu %soperations, %s of %s", optimal->operations, part ? "the " : "",
          g->all.measured, part ? "measured " : "", amount_percent(optimal->measured_share).s, whole);
-    styled(t, g->all.proven_us > 0 ? TERMINAL_GREEN : TERMINAL_PLAIN, "proven to be recoverable: %s (%s of %s)",
+    styled(t, g->all.proven_us > 0 && !refuted ? TERMINAL_GREEN : TERMINAL_PLAIN, "%s: %s (%s of %s)",
+           refuted ? "proven operation by operation, and not of the model as a whole" : "proven to be recoverable",
            amount_time(g->all.proven_us).s, amount_percent(g->all.proven_share).s, whole);
     if (g->all.own_us > 0)
         line(t, "besides, over the project's own kernels where no library has one: %s (%s)",

@@ -59,6 +59,9 @@ check "no sums: none are told" said alone/summary.txt "1.230 ms by the libraries
 
 write_model 'm["ratio_ci"] = 0.12'
 analyze plain -o alone --top 0
+check "a ratio whose interval holds 1: what operations prove is told as theirs" \
+    said alone/summary.txt "proven operation by operation, and not of the model as a whole: "
+check "a ratio whose interval holds 1: the page says so" said alone/report.html "the model as a whole does not confirm it"
 check "a ratio whose interval holds 1: nothing is recommended" said alone/summary.txt "and 1.050 ms; without 1 operation; as a whole no gain is proven)"
 check "a ratio whose interval holds 1: json" test "$(field alone/summary.json "r['groups'][0]['whole']['proven']")" = False
 
