@@ -365,6 +365,18 @@ def quick(folder):
     verdict("nothing was missed" in said or missed, f"quick: {len(re.findall(r' within 1 %,', said))} models")
 
 
+def whole(folder):
+    """The sum of a model's operations beside the model as a whole, by the defaults: 5 % each, as far as the replay's own
+    interval goes."""
+    found = sorted(glob.glob(f"{folder}/*.json"))
+    for path in found:
+        time = load(path)["default"]
+        off, ci = time["over_sum"] - 1, time.get("over_sum_ci", 1)
+        verdict(abs(off) <= 0.05 + ci, f"whole {os.path.basename(path)[:-5]}: {time['time_us']:.1f} us as a whole, "
+                                       f"{100 * off:+.1f} % beside the sum, to {100 * ci:.1f} %")
+    verdict(found, f"whole: {len(found)} models")
+
+
 def allocations(folder):
     """The verdict of the processes stands at its end."""
     lines = text(f"{folder}/repeat_beside.txt").strip().splitlines() or ["nothing was said"]
@@ -372,7 +384,7 @@ def allocations(folder):
     verdict(beyond == 0 and len(lines) > 2, f"allocations: {beyond} operations beyond; {lines[-1]}")
 
 
-PARTS = {"quick": quick, "allocations": allocations, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
+PARTS = {"quick": quick, "whole": whole, "allocations": allocations, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
          "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,

@@ -30,7 +30,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end custom fusions claims quick allocations)
+    targets sparse models agree_kinds end_to_end custom fusions claims quick whole allocations)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -54,10 +54,11 @@ declare -A limits=(
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
     [quick]=260 [allocations]=260 # expected: four models three times each; six processes of fourteen operations
+    [whole]=120 # expected: a few seconds for each model of part quick
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
     [end_to_end]=280) # about 30 for each of two by PyTorch; 60 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
-    [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions claims" [instrument]="quick allocations" [libraries]="agree_kinds end_to_end custom")
+    [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions claims" [instrument]="quick whole allocations" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
 
 SPARSE_BLOCKS=${SPARSE_BLOCKS:-64 128}
@@ -381,6 +382,16 @@ part_quick() { # whole models in the time that a person waits; QUICK: made by mo
 }
 part_allocations() { # fresh processes beside one that holds random allocations
     "$here/repeat_beside.py" "$BIN" "$part/results" | tee "$part/repeat_beside.txt"
+}
+part_whole() { # models of part quick as a whole, by the defaults and by what is proven
+    local folder name
+    for folder in "$RESULTS"/quick/results/*@*/; do
+        name=$(basename "$folder")
+        if [[ $name == *_again || $name == *_quarter ]]; then continue; fi
+        timed "$name" "$scout" --replay "$folder" "${library[@]}" --cache-dir "$cache"
+        cp "$folder/model.json" "$part/$name.json"
+        cat "$part/$name.txt"
+    done
 }
 part_claims() { # what the documents claim that this project started from
     TORCH_LIBRARIES=$libraries CACHE_DIR=$cache timed claims "$here/claims.sh" "$part/results"
