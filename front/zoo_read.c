@@ -196,11 +196,14 @@ static void read_items(const reading *r, int at, zoo_model *m) {
 /* They would take turns in one folder. One model may stand there twice, with other settings. */
 static void refuse_same_name(const reading *r, int at) {
     const zoo_model *m = &r->z->models[at];
-    for (int k = 0; k < at; k++)
-        if (strcmp(r->z->models[k].name, m->name) == 0 && strcmp(r->z->models[k].file, m->file) != 0)
+    for (int k = 0; k < at; k++) {
+        const zoo_model *other = &r->z->models[k];
+        if (strcmp(other->name, m->name) != 0) continue;
+        if (!other->url != !m->url || strcmp(other->file, m->file) != 0)
             bad(r, "is called %s, and so is models[%d]; give one of them a \"name\" of its own", m->name, k);
-        else if (strcmp(r->z->models[k].name, m->name) == 0 && m->url && strcmp(r->z->models[k].sha256, m->sha256) != 0)
+        if (m->url && strcmp(other->sha256, m->sha256) != 0)
             bad(r, "is called %s, as models[%d] is, and has another sha256; give it a \"name\" of its own", m->name, k);
+    }
 }
 
 void zoo_read(zoo *z) {

@@ -159,6 +159,7 @@ static void fetch(night *n, zoo_model *m) {
                                  NULL};
     const zoo_step step = {.words = words, .log = log, .stop = &stop, .tick = draw, .context = n};
     m->fetch_code = zoo_step_run(z, &step);
+    if (m->fetch_code == STATUS_INCOMPLETE) m->fetch_code = STATUS_ENVIRONMENT; /* the script itself went wrong */
     if (m->fetch_code != 0) m->fetch_why = zoo_step_why(z, log);
 }
 

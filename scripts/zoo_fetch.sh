@@ -11,6 +11,7 @@ fail() { # CODE WHY
     printf '%s\n' "$2" >&2
     exit "$1"
 }
+drop() { rm -f -- "$1" || fail 4 "$1: cannot be removed; remove it, or name another folder (-o)"; }
 
 sum=
 is_right() { # FILE   its sum stays in `sum`
@@ -26,7 +27,7 @@ load() { # all of it, or what is missing of $part
     answer=$(curl -fsSL -g --proto '=https' --proto-redir '=https' --max-redirs 5 --connect-timeout 30 --speed-limit 1000 \
         --speed-time 60 --retry 2 -w '%{http_code}' -C - -o "$part" --url "$url" 2>"$part.said") || code=$?
     said=$(tail -n 1 -- "$part.said" 2>/dev/null) || true
-    rm -f -- "$part.said"
+    drop "$part.said"
     case $code:$answer in
     0:*) ;;
     33:* | 22:416) return 1 ;; # it cannot be gone on with
@@ -40,17 +41,18 @@ load() { # all of it, or what is missing of $part
 if [[ -e $file && -e $mark && "$(<"$mark")" == "$(about)" ]]; then exit 0; fi
 if [[ -n $url ]]; then
     if [[ ! -e $file ]] || ! is_right "$file"; then
-        rm -f -- "$file" "$mark"
+        drop "$mark"
+        drop "$file"
         # What lies there may be whole already, or the beginning of something else.
         begun=
         if [[ -s $part ]]; then begun=yes; fi
         if [[ -z $begun ]] || ! is_right "$part"; then
             if ! load || { [[ -n $begun ]] && ! is_right "$part"; }; then
-                rm -f -- "$part"
+                drop "$part"
                 load || fail 3 "$url: is not to be had; correct the URL"
             fi
             if ! is_right "$part"; then
-                rm -f -- "$part"
+                drop "$part"
                 differs "$url"
             fi
         fi

@@ -146,6 +146,18 @@ check "the right checksum, and a file's URL: measured" prints_line "^zoo: 3 of 3
 zoo m/sums.json -o s
 check "again: up to date" prints_line "^zoo: 3 of 3 done, 0 measured, 2 up to date; "
 
+# ---- loading that goes wrong by itself ----
+list m/never.json "{\"model\": \"https://localhost:1/never.onnx\", \"sha256\": \"$sum\"}"
+mkdir -p n/zoo/models/never.checked
+zoo m/never.json -o n
+check "what cannot be removed: exit 4" exits 4
+check "what cannot be removed: told" says "never.checked: cannot be removed"
+printf '#!/usr/bin/env bash\necho "not as it should be"\nexit 1\n' >house/lib/ceiling-scout/zoo_fetch.sh
+zoo m/sums.json -o s --only right
+check "a script that goes wrong: exit 4" exits 4
+check "a script that goes wrong: its model is not up to date" says "right@$tag: ended with 4: not as it should be"
+cp "$ROOT/scripts/zoo_fetch.sh" house/lib/ceiling-scout/
+
 # ---- what is loaded ----
 if command -v openssl >/dev/null && command -v python3 >/dev/null && command -v curl >/dev/null; then
     openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
@@ -235,6 +247,11 @@ model '"budget_s" is no number' '{"model": "a.onnx", "budget_s": "2m"}'
 model '"dims" is no list' '{"model": "a.onnx", "dims": {"batch": 1}}'
 model '"dims" is no list' '{"model": "a.onnx", "dims": [3]}'
 model '"batch" is no whole number' '{"model": "a.onnx", "dims": [{"batch": 0}]}'
+
+list same.json '{"model": "made/zoo/models/a.onnx"}, {"model": "https://h/a.onnx", "sha256": "'"$sum"'"}'
+zoo same.json -o made --list
+check "a file where another is loaded to: exit 3" exits 3
+check "a file where another is loaded to: told" says "models[1]: is called a, and so is models[0]"
 
 # ---- make, and the models of this tree ----
 if command -v make >/dev/null; then
