@@ -107,6 +107,19 @@ zoo m/zoo.json
 check "after a kill: what was done is not done again" prints_line "first@b1_s8_$tag: up to date$"
 check "after a kill: the rest is" prints_line "^zoo: 4 of 4 done, 2 measured, 2 up to date; "
 check "after a kill: nothing is left half-written" test -z "$(find out -name '*.tmp*' -o -name '*.new')"
+mkdir -p l2/zoo && printf 'process 999999999 since then' >l2/zoo/running
+exec {lock}<l2/zoo
+flock "$lock"
+house/bin/ceiling-scout zoo m/zoo.json -o l2 >night.txt 2>&1 &
+night=$!
+for ((k = 0; k < 200; k++)); do if [[ -e l2/zoo/models ]]; then break; fi; sleep 0.05; done
+sleep 0.3
+kill -TERM "$night"
+EXIT=0
+wait "$night" || EXIT=$?
+exec {lock}<&-
+check "asked to end while it waits: exit 1" exits 1
+check "asked to end while it waits: the other's mark stays" contains l2/zoo/running "process 999999999 since then"
 rm -rf out held && touch hold
 house/bin/ceiling-scout zoo m/zoo.json >night.txt 2>&1 &
 night=$!
@@ -205,6 +218,13 @@ cp m/zoo.json kept.json
 zoo m/zoo.json -o linked
 check "a link in the digest's place: exit 4" exits 4
 check "a link in the digest's place: what it leads to stays" same m/zoo.json kept.json
+for link in models models/first.checked models/third.onnx.part logs/first.fetch.log; do
+    rm -rf linked && mkdir -p linked/zoo/{logs,models}
+    if [[ $link == models ]]; then rmdir linked/zoo/models; fi
+    ln -s "$PWD/m" "linked/zoo/$link"
+    zoo m/sums.json -o linked
+    check "a link in the place of $link: told" says "linked/zoo/$link: is a link"
+done
 touch file
 zoo m/zoo.json -o file
 check "a file in the folder's place: exit 4" exits 4
