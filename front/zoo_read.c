@@ -82,7 +82,8 @@ static double budget_of(const reading *r) {
 static bool is_name(const char *name) {
     size_t n = 0;
     while (name[n] && (isalnum((unsigned char)name[n]) || strchr("._+-", name[n]))) n++;
-    return n > 0 && n <= NAME && !name[n] && isalnum((unsigned char)name[0]);
+    return n > 0 && n <= NAME && !name[n] && isalnum((unsigned char)name[0]) && strcmp(name, "zoo") != 0 &&
+           strcmp(name, "all") != 0;
 }
 
 /* The last part of a path or URL without what follows its last dot. */
@@ -143,7 +144,8 @@ static void read_model(const reading *r, zoo_model *m) {
         bad(r, "%s: needs a \"sha256\"; what comes from elsewhere is checked before it is used", text);
     m->name = named ? json_string_value(named) : stem_of(r, text, https);
     if (!m->name || !is_name(m->name))
-        bad(r, "%s: cannot name a folder; give a \"name\" of letters, digits and ._+-", named ? "\"name\"" : text);
+        bad(r, "%s: cannot name a folder; give a \"name\" of letters, digits and ._+- but for \"zoo\" and \"all\"",
+            named ? "\"name\"" : text);
     const char *base = files_base(r->z->path);
     if (https) {
         m->url = text;

@@ -167,8 +167,8 @@ static void fetch(night *n, zoo_model *m) {
 static void count(zoo_item *item, const char *path) {
     json_t *story = read_quietly(path);
     const json_t *sources = json_object_get(story, "sources");
-    static const char *const done[] = {"measured", "cached", "kept", "failed"};
-    for (int k = 0; k < 4; k++) item->operations += json_get_int(sources, done[k], 0);
+    static const char *const done[] = {"measured", "cached", "kept"};
+    for (int k = 0; k < 3; k++) item->operations += json_get_int(sources, done[k], 0);
     item->fresh = item->measured ? json_get_int(sources, "measured", 0) : 0;
     item->cached = item->measured ? json_get_int(sources, "cached", 0) : 0;
     json_decref(story);

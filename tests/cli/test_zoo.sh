@@ -73,6 +73,13 @@ check "--only a folder, --budget: measured so" test "$(field "out/first@b1_s8_$t
 zoo m/zoo.json --only fourth
 check "--only what is not there: exit 2" exits 2
 check "--only what is not there: what to type" says "zoo --list"
+sed -i 's/"failed": *0/"failed": 7/' "out/second@b1_s8_$tag/run.json"
+sed -i 's/"totals": *{/"whole": {"proven": false}, &/' "out/first@b1_s8_$tag/summary.json"
+zoo m/zoo.json --only second
+check "operations that failed have no result" prints_line "^zoo: 1 of 1 done, 0 measured, 1 up to date; 4 operations; "
+check "no gain of the model as a whole: told" grep -q '^| `first@b1_.* 0\.0 % | 0\.0 % .*as a whole no gain is proven |$' out/zoo/digest.md
+check "no gain of the model as a whole: it is none of the most" test "$(grep '^- `' out/zoo/digest.md | grep -c first@b1_)" = 0
+check "no gain of the model as a whole: others have theirs" test "$(grep '^- `' out/zoo/digest.md | grep -c second@)" = 1
 zoo m/zoo.json -o b --only first --budget 90
 zoo m/zoo.json -o b --only second --budget 90
 check "with a budget, too, what is shared is measured once" prints_line "second@b1_s8_$tag: 0 measured, [1-9][0-9]* from the cache$"
@@ -170,11 +177,24 @@ zoo m/sums.json -o s --only right
 check "a script that goes wrong: exit 4" exits 4
 check "a script that goes wrong: its model is not up to date" says "right@$tag: ended with 4: not as it should be"
 cp "$ROOT/scripts/zoo_fetch.sh" house/lib/ceiling-scout/
+mkdir slow && cp m/third.onnx slow/
+cat >slow/sha256sum <<SCRIPT
+#!/usr/bin/env bash
+$(type -P sha256sum)
+echo more >>slow/third.onnx
+SCRIPT
+chmod +x slow/sha256sum
+PATH="$PWD/slow:$PATH" run "$ROOT/scripts/zoo_fetch.sh" '' slow/third.onnx "$sum" slow/mark
+check "a file that changes while it is read: exit 4" exits 4
+check "a file that changes while it is read: told" says "slow/third.onnx: has changed while it was read"
+check "a file that changes while it is read: no mark" absent slow/mark
 
 # ---- what is loaded ----
 if command -v openssl >/dev/null && command -v python3 >/dev/null && command -v curl >/dev/null; then
     openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
-    mkdir served && cp m/third.onnx served/
+    mkdir served && cp m/third.onnx served/ && truncate -s 65G served/large.onnx
+    printf 'proxy = "http://127.0.0.1:1"\n' >.curlrc
+    export CURL_HOME=$PWD # no settings of a user's own count
     python3 -B "$ROOT/tests/cli/served.py" served port.txt >asked.txt &
     server=$!
     for ((k = 0; k < 100; k++)); do if [[ -s port.txt ]]; then break; fi; sleep 0.05; done
@@ -188,6 +208,10 @@ if command -v openssl >/dev/null && command -v python3 >/dev/null && command -v 
     check "a URL: nothing is left of loading" test "$(ls l/zoo/models)" = $'third.checked\nthird.onnx'
     check "a URL that is gone: exit 3" exits 3
     check "a URL that is gone: told" says "$url/gone.onnx: is not to be had: curl: (22)"
+    list m/large.json "{\"model\": \"$url/large.onnx\", \"sha256\": \"$sum\"}"
+    zoo m/large.json -o l
+    check "a URL that is too large: exit 3" exits 3
+    check "a URL that is too large: told" says "$url/large.onnx: is larger than 64 GiB"
     : >asked.txt
     echo other >served/third.onnx
     zoo m/loaded.json -o l --only third
@@ -259,6 +283,8 @@ model 'is loaded by no way' '{"model": "http://example.org/a.onnx"}'
 model 'names no file' '{"model": "file://host/a.onnx"}'
 model 'give a "name"' '{"model": "two words.onnx"}'
 model 'give a "name"' '{"model": "a.onnx", "name": "../a"}'
+model 'give a "name"' '{"model": "zoo.onnx"}'
+model 'give a "name"' '{"model": "a.onnx", "name": "all"}'
 model 'models[1]: is called a, and so is models[0]' '{"model": "x/a.onnx"}, {"model": "y/a.onnx"}'
 model 'models[1]: a@b1 is there twice' '{"model": "a.onnx", "dims": [{"batch": 1}]}, {"model": "a.onnx", "dims": [{"batch": 2}, {"batch": 1}]}'
 model '"precision" cannot be "fp12"' '{"model": "a.onnx", "precision": "fp12"}'
