@@ -19,6 +19,7 @@ typedef struct row {
     json_t *tree;
     const json_t *group, *totals;
     double measured_us, proven_us;
+    bool gainless; /* the operations' gains are none of the model as a whole, which was measured */
 } row;
 
 const char *zoo_digest_plain(zoo *z, const char *text) {
@@ -50,7 +51,8 @@ static int read_rows(zoo *z, row *rows) {
         r.group = json_array_get(json_object_get(r.tree, "groups"), 0);
         r.totals = json_object_get(r.group, "totals");
         r.measured_us = or_zero(json_get_number(r.totals, "measured_us"));
-        r.proven_us = or_zero(json_get_number(r.totals, "proven_us"));
+        r.gainless = json_is_false(json_object_get(json_object_get(r.group, "whole"), "proven"));
+        r.proven_us = r.gainless ? 0 : or_zero(json_get_number(r.totals, "proven_us"));
         rows[n++] = r;
     }
     return n;
@@ -75,6 +77,7 @@ static void write_note(zoo *z, FILE *out, const row *r) {
     const int64_t bad = json_get_int(r->totals, "with_bad_rows", 0);
     if (*partial) fprintf(out, "`%s`", zoo_digest_plain(z, partial));
     if (bad > 0) fprintf(out, "%s%" PRId64 " with a failed candidate", *partial ? "; " : "", bad);
+    if (r->gainless) fprintf(out, "%sas a whole no gain is proven", *partial || bad > 0 ? "; " : "");
     if (r->item->done && r->item->code > STATUS_INCOMPLETE) fputs("went wrong now: of an earlier run", out);
 }
 

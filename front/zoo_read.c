@@ -82,7 +82,8 @@ static double budget_of(const reading *r) {
 static bool is_name(const char *name) {
     size_t n = 0;
     while (name[n] && (isalnum((unsigned char)name[n]) || strchr("._+-", name[n]))) n++;
-    return n > 0 && n <= NAME && !name[n] && isalnum((unsigned char)name[0]);
+    return n > 0 && n <= NAME && !name[n] && isalnum((unsigned char)name[0]) && strcmp(name, "zoo") != 0 &&
+           strcmp(name, "all") != 0;
 }
 
 /* The last part of a path or URL without what follows its last dot. */
@@ -143,7 +144,8 @@ static void read_model(const reading *r, zoo_model *m) {
         bad(r, "%s: needs a \"sha256\"; what comes from elsewhere is checked before it is used", text);
     m->name = named ? json_string_value(named) : stem_of(r, text, https);
     if (!m->name || !is_name(m->name))
-        bad(r, "%s: cannot name a folder; give a \"name\" of letters, digits and ._+-", named ? "\"name\"" : text);
+        bad(r, "%s: cannot name a folder; give a \"name\" of letters, digits and ._+- but for \"zoo\" and \"all\"",
+            named ? "\"name\"" : text);
     const char *base = files_base(r->z->path);
     if (https) {
         m->url = text;
@@ -196,11 +198,14 @@ static void read_items(const reading *r, int at, zoo_model *m) {
 /* They would take turns in one folder. One model may stand there twice, with other settings. */
 static void refuse_same_name(const reading *r, int at) {
     const zoo_model *m = &r->z->models[at];
-    for (int k = 0; k < at; k++)
-        if (strcmp(r->z->models[k].name, m->name) == 0 && strcmp(r->z->models[k].file, m->file) != 0)
+    for (int k = 0; k < at; k++) {
+        const zoo_model *other = &r->z->models[k];
+        if (strcmp(other->name, m->name) != 0) continue;
+        if (!other->url != !m->url || strcmp(other->file, m->file) != 0)
             bad(r, "is called %s, and so is models[%d]; give one of them a \"name\" of its own", m->name, k);
-        else if (strcmp(r->z->models[k].name, m->name) == 0 && m->url && strcmp(r->z->models[k].sha256, m->sha256) != 0)
+        if (m->url && strcmp(other->sha256, m->sha256) != 0)
             bad(r, "is called %s, as models[%d] is, and has another sha256; give it a \"name\" of its own", m->name, k);
+    }
 }
 
 void zoo_read(zoo *z) {

@@ -9,6 +9,7 @@
 #include "common/plain.h"
 #include "common/terminal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -159,14 +160,15 @@ static void fetch(night *n, zoo_model *m) {
                                  NULL};
     const zoo_step step = {.words = words, .log = log, .stop = &stop, .tick = draw, .context = n};
     m->fetch_code = zoo_step_run(z, &step);
+    if (m->fetch_code == STATUS_INCOMPLETE) m->fetch_code = STATUS_ENVIRONMENT; /* the script itself went wrong */
     if (m->fetch_code != 0) m->fetch_why = zoo_step_why(z, log);
 }
 
 static void count(zoo_item *item, const char *path) {
     json_t *story = read_quietly(path);
     const json_t *sources = json_object_get(story, "sources");
-    static const char *const done[] = {"measured", "cached", "kept", "failed"};
-    for (int k = 0; k < 4; k++) item->operations += json_get_int(sources, done[k], 0);
+    static const char *const done[] = {"measured", "cached", "kept"};
+    for (int k = 0; k < 3; k++) item->operations += json_get_int(sources, done[k], 0);
     item->fresh = item->measured ? json_get_int(sources, "measured", 0) : 0;
     item->cached = item->measured ? json_get_int(sources, "cached", 0) : 0;
     json_decref(story);
@@ -241,13 +243,16 @@ static bool lock_folder(zoo *z, const char *folder, int *fd) {
     return !taken;
 }
 
+static int lock = -1;       /* of the folder */
+static char mark[PATH_MAX]; /* that a zoo runs: its number and when it began; "": this one has none */
+
 /* What a killed zoo was measuring ends by itself, soon; until then the lock is held. */
-static void take_folder(const night *n, const char *path, int *lock) {
+static void take_folder(const night *n, const char *path) {
     zoo *z = n->z;
     status none = {0};
     size_t size;
     const double until = clock_seconds() + PATIENCE;
-    while (!lock_folder(z, n->folder, lock) && !stop) {
+    while (!lock_folder(z, n->folder, &lock) && !stop) {
         char *const running = files_read(path, 200, &size, &none);
         const bool gone = running && is_gone(running);
         const char *const text = running ? zoo_digest_plain(z, running) : "which does not say its number";
@@ -260,9 +265,21 @@ static void take_folder(const night *n, const char *path, int *lock) {
     }
 }
 
-static char mark[PATH_MAX]; /* that a zoo runs: its number and when it began; "": this one has none */
+/* What is written here stays here: a folder that came from elsewhere may hold links to anything. */
+static void refuse_links(const night *n, const char *folder) {
+    char path[PATH_MAX];
+    bool found = false;
+    DIR *const entries = opendir(folder);
+    if (!entries) guard_fail(n->z->a->guard, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
+    for (const struct dirent *entry; !found && (entry = readdir(entries));)
+        found = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < PATH_MAX && files_is_link(path);
+    closedir(entries);
+    if (found)
+        guard_fail(n->z->a->guard, STATUS_ENVIRONMENT,
+                   "%s: is a link, and nothing is written through links; move it away", path);
+}
 
-static void prepare(const night *n, int *lock) {
+static void prepare(const night *n) {
     zoo *z = n->z;
     char path[PATH_MAX];
     status st = {0};
@@ -272,12 +289,10 @@ static void prepare(const night *n, int *lock) {
             guard_fail(z->a->guard, st.code, "%s", st.text);
     if (snprintf(path, sizeof path, "%s/running", n->folder) >= PATH_MAX)
         guard_fail(z->a->guard, STATUS_USAGE, "--out %s: is too long", z->output);
-    take_folder(n, path, lock);
-    const char *const written[] = {path, arena_printf(z->a, "%s/digest.md", n->folder)};
-    for (int k = 0; k < 2; k++)
-        if (files_is_link(written[k]))
-            guard_fail(z->a->guard, STATUS_ENVIRONMENT,
-                       "%s: is a link, and nothing is written through links; move it away", written[k]);
+    take_folder(n, path);
+    if (stop) return; /* perhaps without the lock, and then the mark is another's */
+    refuse_links(n, n->folder);
+    for (int k = 0; k < 2; k++) refuse_links(n, arena_printf(z->a, "%s/%s", n->folder, folders[k]));
     const char *const text = arena_printf(z->a, "process %d since %s", (int)getpid(), named_date(z));
     if (!files_write(path, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
     snprintf(mark, sizeof mark, "%s", path);
@@ -286,6 +301,7 @@ static void prepare(const night *n, int *lock) {
 void zoo_run_end(void) {
     clear_line();
     if (mark[0]) files_remove(mark);
+    if (lock >= 0) close(lock); /* after that, for the mark may be another's from then on */
 }
 
 /* ---- what all of it comes to ---- */
@@ -428,7 +444,6 @@ static const char *usual_list(zoo *z) {
 status_code zoo_run(zoo *z, status *st) {
     night n = {
         .z = z, .to = terminal_of(stdout, TERMINAL_MOST), .drawn = isatty(STDOUT_FILENO), .begun = clock_seconds()};
-    int lock = -1;
     find_all(z);
     if (!z->path) z->path = usual_list(z);
     zoo_read(z);
@@ -439,11 +454,10 @@ status_code zoo_run(zoo *z, status *st) {
     }
     n.folder = arena_printf(z->a, "%s/zoo", z->output);
     files_on_signals(on_stop);
-    prepare(&n, &lock);
+    prepare(&n);
     for (int k = 0; k < z->item_count && !stop; k++)
         if (z->items[k].wanted) run_item(&n, &z->items[k]);
     const status_code code = end(&n, st);
     if (z->digest && !stop) print_digest(z, n.folder);
-    if (lock >= 0) close(lock);
     return code;
 }

@@ -20,10 +20,11 @@ static void on_end(int number) {
     kill(0, SIGTERM);
 }
 
-static _Noreturn void become(const zoo_step *s, int out) {
+static _Noreturn void become(const zoo_step *s, int out, const sigset_t *mask) {
     status st = {0};
     const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     signal(SIGTERM, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
     if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
         _exit(CANNOT_START);
     if (s->profile) {
@@ -39,6 +40,7 @@ static _Noreturn void become(const zoo_step *s, int out) {
 
 static int code_of(int ended) { return WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended); }
 
+/* What asks it to end is held back until there is a step to be told. */
 static _Noreturn void lead(const zoo_step *s, int out, pid_t zoo_pid, const sigset_t *mask) {
     int code = CANNOT_START, ended;
     setpgid(0, 0);
@@ -47,10 +49,10 @@ static _Noreturn void lead(const zoo_step *s, int out, pid_t zoo_pid, const sigs
     signal(SIGTERM, on_end);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-    sigprocmask(SIG_SETMASK, mask, NULL);
     if (getppid() != zoo_pid) _exit(CANNOT_START);
     const pid_t step = fork();
-    if (step == 0) become(s, out);
+    if (step == 0) become(s, out, mask);
+    sigprocmask(SIG_SETMASK, mask, NULL);
     for (;;) {
         const pid_t one = step < 0 ? -1 : wait(&ended);
         if (one == step && one > 0) code = code_of(ended);
@@ -61,15 +63,21 @@ static _Noreturn void lead(const zoo_step *s, int out, pid_t zoo_pid, const sigs
 /* ---- in the zoo ---- */
 
 int zoo_step_run(zoo *z, const zoo_step *s) {
-    sigset_t child, before;
+    sigset_t child, ends, before, waiting;
     const int out = open(s->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (out < 0) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "%s: cannot be written: %s", s->log, strerror(errno));
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &child, &before);
     fflush(NULL);
+    sigprocmask(SIG_BLOCK, &ends, &waiting);
     const pid_t self = getpid(), pid = fork();
     if (pid == 0) lead(s, out, self, &before);
+    sigprocmask(SIG_SETMASK, &waiting, NULL);
     close(out);
     int ended = 0, asked = 0;
     while (pid > 0 && waitpid(pid, &ended, WNOHANG) == 0) {
@@ -126,7 +134,8 @@ const char *zoo_step_folder(zoo *z, const settings *profile) {
         _exit(CANNOT_START);
     }
     close(ends[1]);
-    while (pid > 0 && n < sizeof text - 1 && ((k = read(ends[0], text + n, sizeof text - 1 - n)) > 0 || errno == EINTR))
+    while (pid > 0 && n < sizeof text - 1 &&
+           ((k = read(ends[0], text + n, sizeof text - 1 - n)) > 0 || (k < 0 && errno == EINTR)))
         n += k > 0 ? (size_t)k : 0;
     close(ends[0]);
     const bool ran = pid > 0 && waitpid(pid, &ended, 0) == pid && code_of(ended) == 0;

@@ -3,6 +3,7 @@ key.pem lie in this folder."""
 import http.server
 import os
 import re
+import shutil
 import ssl
 import sys
 
@@ -13,21 +14,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
         asked = self.headers.get("Range", "")
         print(path, asked, flush=True)
         try:
-            with open(os.path.join(sys.argv[1], os.path.basename(path)), "rb") as file:
-                whole = file.read()
+            file = open(os.path.join(sys.argv[1], os.path.basename(path)), "rb")
         except OSError:
             self.send_error(404)
             return
+        with file:
+            try:
+                self.answer(file, asked)
+            except OSError:
+                pass  # enough was read of it
+
+    def answer(self, file, asked):
+        size = os.fstat(file.fileno()).st_size
         begin = int(re.fullmatch(r"bytes=(\d+)-", asked)[1]) if asked else 0
-        if begin >= len(whole):
+        if begin >= size:
             self.send_error(416)
             return
         self.send_response(206 if asked else 200)
         if asked:
-            self.send_header("Content-Range", f"bytes {begin}-{len(whole) - 1}/{len(whole)}")
-        self.send_header("Content-Length", str(len(whole) - begin))
+            self.send_header("Content-Range", f"bytes {begin}-{size - 1}/{size}")
+        self.send_header("Content-Length", str(size - begin))
         self.end_headers()
-        self.wfile.write(whole[begin:])
+        file.seek(begin)
+        shutil.copyfileobj(file, self.wfile)
 
     def log_message(self, *_):
         pass

@@ -73,6 +73,13 @@ check "--only a folder, --budget: measured so" test "$(field "out/first@b1_s8_$t
 zoo m/zoo.json --only fourth
 check "--only what is not there: exit 2" exits 2
 check "--only what is not there: what to type" says "zoo --list"
+sed -i 's/"failed": *0/"failed": 7/' "out/second@b1_s8_$tag/run.json"
+sed -i 's/"totals": *{/"whole": {"proven": false}, &/' "out/first@b1_s8_$tag/summary.json"
+zoo m/zoo.json --only second
+check "operations that failed have no result" prints_line "^zoo: 1 of 1 done, 0 measured, 1 up to date; 4 operations; "
+check "no gain of the model as a whole: told" grep -q '^| `first@b1_.* 0\.0 % | 0\.0 % .*as a whole no gain is proven |$' out/zoo/digest.md
+check "no gain of the model as a whole: it is none of the most" test "$(grep '^- `' out/zoo/digest.md | grep -c first@b1_)" = 0
+check "no gain of the model as a whole: others have theirs" test "$(grep '^- `' out/zoo/digest.md | grep -c second@)" = 1
 zoo m/zoo.json -o b --only first --budget 90
 zoo m/zoo.json -o b --only second --budget 90
 check "with a budget, too, what is shared is measured once" prints_line "second@b1_s8_$tag: 0 measured, [1-9][0-9]* from the cache$"
@@ -107,6 +114,19 @@ zoo m/zoo.json
 check "after a kill: what was done is not done again" prints_line "first@b1_s8_$tag: up to date$"
 check "after a kill: the rest is" prints_line "^zoo: 4 of 4 done, 2 measured, 2 up to date; "
 check "after a kill: nothing is left half-written" test -z "$(find out -name '*.tmp*' -o -name '*.new')"
+mkdir -p l2/zoo && printf 'process 999999999 since then' >l2/zoo/running
+exec {lock}<l2/zoo
+flock "$lock"
+house/bin/ceiling-scout zoo m/zoo.json -o l2 >night.txt 2>&1 &
+night=$!
+for ((k = 0; k < 200; k++)); do if [[ -e l2/zoo/models ]]; then break; fi; sleep 0.05; done
+sleep 0.3
+kill -TERM "$night"
+EXIT=0
+wait "$night" || EXIT=$?
+exec {lock}<&-
+check "asked to end while it waits: exit 1" exits 1
+check "asked to end while it waits: the other's mark stays" contains l2/zoo/running "process 999999999 since then"
 rm -rf out held && touch hold
 house/bin/ceiling-scout zoo m/zoo.json >night.txt 2>&1 &
 night=$!
@@ -146,10 +166,35 @@ check "the right checksum, and a file's URL: measured" prints_line "^zoo: 3 of 3
 zoo m/sums.json -o s
 check "again: up to date" prints_line "^zoo: 3 of 3 done, 0 measured, 2 up to date; "
 
+# ---- loading that goes wrong by itself ----
+list m/never.json "{\"model\": \"https://localhost:1/never.onnx\", \"sha256\": \"$sum\"}"
+mkdir -p n/zoo/models/never.checked
+zoo m/never.json -o n
+check "what cannot be removed: exit 4" exits 4
+check "what cannot be removed: told" says "never.checked: cannot be removed"
+printf '#!/usr/bin/env bash\necho "not as it should be"\nexit 1\n' >house/lib/ceiling-scout/zoo_fetch.sh
+zoo m/sums.json -o s --only right
+check "a script that goes wrong: exit 4" exits 4
+check "a script that goes wrong: its model is not up to date" says "right@$tag: ended with 4: not as it should be"
+cp "$ROOT/scripts/zoo_fetch.sh" house/lib/ceiling-scout/
+mkdir slow && cp m/third.onnx slow/
+cat >slow/sha256sum <<SCRIPT
+#!/usr/bin/env bash
+$(type -P sha256sum)
+echo more >>slow/third.onnx
+SCRIPT
+chmod +x slow/sha256sum
+PATH="$PWD/slow:$PATH" run "$ROOT/scripts/zoo_fetch.sh" '' slow/third.onnx "$sum" slow/mark
+check "a file that changes while it is read: exit 4" exits 4
+check "a file that changes while it is read: told" says "slow/third.onnx: has changed while it was read"
+check "a file that changes while it is read: no mark" absent slow/mark
+
 # ---- what is loaded ----
 if command -v openssl >/dev/null && command -v python3 >/dev/null && command -v curl >/dev/null; then
     openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
-    mkdir served && cp m/third.onnx served/
+    mkdir served && cp m/third.onnx served/ && truncate -s 65G served/large.onnx
+    printf 'proxy = "http://127.0.0.1:1"\n' >.curlrc
+    export CURL_HOME=$PWD # no settings of a user's own count
     python3 -B "$ROOT/tests/cli/served.py" served port.txt >asked.txt &
     server=$!
     for ((k = 0; k < 100; k++)); do if [[ -s port.txt ]]; then break; fi; sleep 0.05; done
@@ -163,6 +208,10 @@ if command -v openssl >/dev/null && command -v python3 >/dev/null && command -v 
     check "a URL: nothing is left of loading" test "$(ls l/zoo/models)" = $'third.checked\nthird.onnx'
     check "a URL that is gone: exit 3" exits 3
     check "a URL that is gone: told" says "$url/gone.onnx: is not to be had: curl: (22)"
+    list m/large.json "{\"model\": \"$url/large.onnx\", \"sha256\": \"$sum\"}"
+    zoo m/large.json -o l
+    check "a URL that is too large: exit 3" exits 3
+    check "a URL that is too large: told" says "$url/large.onnx: is larger than 64 GiB"
     : >asked.txt
     echo other >served/third.onnx
     zoo m/loaded.json -o l --only third
@@ -193,6 +242,13 @@ cp m/zoo.json kept.json
 zoo m/zoo.json -o linked
 check "a link in the digest's place: exit 4" exits 4
 check "a link in the digest's place: what it leads to stays" same m/zoo.json kept.json
+for link in models models/first.checked models/third.onnx.part logs/first.fetch.log; do
+    rm -rf linked && mkdir -p linked/zoo/{logs,models}
+    if [[ $link == models ]]; then rmdir linked/zoo/models; fi
+    ln -s "$PWD/m" "linked/zoo/$link"
+    zoo m/sums.json -o linked
+    check "a link in the place of $link: told" says "linked/zoo/$link: is a link"
+done
 touch file
 zoo m/zoo.json -o file
 check "a file in the folder's place: exit 4" exits 4
@@ -227,6 +283,8 @@ model 'is loaded by no way' '{"model": "http://example.org/a.onnx"}'
 model 'names no file' '{"model": "file://host/a.onnx"}'
 model 'give a "name"' '{"model": "two words.onnx"}'
 model 'give a "name"' '{"model": "a.onnx", "name": "../a"}'
+model 'give a "name"' '{"model": "zoo.onnx"}'
+model 'give a "name"' '{"model": "a.onnx", "name": "all"}'
 model 'models[1]: is called a, and so is models[0]' '{"model": "x/a.onnx"}, {"model": "y/a.onnx"}'
 model 'models[1]: a@b1 is there twice' '{"model": "a.onnx", "dims": [{"batch": 1}]}, {"model": "a.onnx", "dims": [{"batch": 2}, {"batch": 1}]}'
 model '"precision" cannot be "fp12"' '{"model": "a.onnx", "precision": "fp12"}'
@@ -235,6 +293,11 @@ model '"budget_s" is no number' '{"model": "a.onnx", "budget_s": "2m"}'
 model '"dims" is no list' '{"model": "a.onnx", "dims": {"batch": 1}}'
 model '"dims" is no list' '{"model": "a.onnx", "dims": [3]}'
 model '"batch" is no whole number' '{"model": "a.onnx", "dims": [{"batch": 0}]}'
+
+list same.json '{"model": "made/zoo/models/a.onnx"}, {"model": "https://h/a.onnx", "sha256": "'"$sum"'"}'
+zoo same.json -o made --list
+check "a file where another is loaded to: exit 3" exits 3
+check "a file where another is loaded to: told" says "models[1]: is called a, and so is models[0]"
 
 # ---- make, and the models of this tree ----
 if command -v make >/dev/null; then
