@@ -412,14 +412,13 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     if (!alone && is_there(r, plan)) return true;
     if (!alone) run_replay_forget(r);
     if (!least && run_now() + expected_s(&w) > end_s) {
-        run_warn(r, "the model was not measured as a whole: its budget has no time left for that; scout_batch --replay "
-                    "does it alone");
+        r->no_whole = "its budget has no time left for that; scout_batch --replay does it alone";
         return true;
     }
     const double waited_s = r->wait.waited_s;
     if (!run_queue_lock(r, st)) return false;
     w.end_s += r->wait.waited_s - waited_s;
-    const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st);
+    const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st) && *r->stop == 0;
     run_queue_rest(r);
     show_progress_end(&r->progress);
     if (good && !w.measurement) *st = w.failure;

@@ -76,6 +76,18 @@ python3 -c 'import json; r = json.load(open("model/ops.json")); r["graph"]["occu
 scout --replay nothing --device scripted:0
 check "a dataflow that contradicts the operations: exit 3" exits 3
 
+# what was said of the model as a whole is gone before a new report is there
+cp before.json model/model.json
+scout model/ops.json -o model --device scripted:0 --only wide --no-cache
+check "one operation measured again: what was said before is gone" test ! -e model/model.json
+
+# no time is left for it
+scout model/ops.json -o model --device scripted:0 --resume --budget 0.001
+check "no time for the whole: exit 0" exits 0
+check "no time for the whole: it is said" says "its budget has no time left"
+check "no time for the whole: run.json says so" field model/run.json \
+    "r['state'] == 'complete' and 'no time' in r['no_whole'] and 'stopped' not in r"
+
 # what has no report is left out, and said
 cp -r model part
 rm -f part/model.json part/reports/wide.json
@@ -114,6 +126,33 @@ crowned fault_crash
 check "one that crashes: exit 0" exits 0
 check "one that crashes is named" field crowned/model.json \
     "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'signal')]"
+
+# stopped in the middle of it: --resume does it
+export CEILING_SCOUT_FAULTS=hang
+scout "${FAULTS[@]}" model/ops.json -o model --device scripted:0 --no-replay --no-cache
+crowned fault_hang
+check "one that hangs is named" field crowned/model.json "[o['operation'] for o in r['as_default']] == ['wide']"
+rm -f crowned/model.json crowned/run.json
+CEILING_SCOUT_PATIENCE=5 "$SCOUT" "${DEVICE[@]}" "${FAULTS[@]}" crowned/ops.json -o crowned --device scripted:0 --resume \
+    >stdout.txt 2>stderr.txt </dev/null &
+pid=$!
+for ((k = 0; k < 600; k++)); do
+    if grep -qs '"state": "complete"' crowned/run.json; then break; fi
+    sleep 0.1
+done
+sleep 1
+kill -TERM "$pid"
+EXIT=0
+wait "$pid" || EXIT=$?
+STDOUT=$(<stdout.txt) STDERR=$(<stderr.txt)
+check "stopped in the middle of it: exit 1" exits 1
+check "stopped in the middle of it: says how it goes on" says "stopped while the model was measured as a whole"
+check "stopped in the middle of it: run.json says so" field crowned/run.json \
+    "r['state'] == 'complete' and r['stopped'] and r['no_whole'] and r['sources']['kept'] == 2"
+check "stopped in the middle of it: there is no model.json" test ! -e crowned/model.json
+scout "${FAULTS[@]}" crowned/ops.json -o crowned --device scripted:0 --resume
+check "and --resume does it" test -e crowned/model.json
+check "and run.json says nothing of it" field crowned/run.json "'stopped' not in r and 'no_whole' not in r"
 unset CEILING_SCOUT_FAULTS
 
 # this machine's CPU
