@@ -286,6 +286,19 @@ static void time_all(replay *r) {
     }
 }
 
+/* Deep models may end in infinities, and kernels may treat these in other times: a run by default, and what it ends in.
+ */
+static void look_at_end(replay *r) {
+    double seconds = 0;
+    scout_why why;
+    int last = r->step_count - 1;
+    while (last >= 0 && r->units[r->steps[last].unit].out) last--;
+    if (last < 0 || r->answer != SCOUT_OK) return;
+    const scout_answer answer = run(&r->lanes[0], whole(&r->lanes[0]), 1, &seconds, &why);
+    if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+    if (answer == SCOUT_OK) replay_count_nonfinite(r, &r->steps[last]);
+}
+
 /* ---- in place ---- */
 
 static scout_answer launch_timed(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream,
@@ -368,6 +381,7 @@ static void pass_work(replay *r) {
     r->checked = true;
     time_all(r);
     look_at_lanes(r);
+    look_at_end(r);
     for (int k = 0; r->pass.in_place && !r->api->has_graphs && k < (r->two ? 2 : 1) && r->answer == SCOUT_OK; k++)
         time_in_place(r, k);
 }

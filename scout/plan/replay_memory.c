@@ -44,10 +44,19 @@ static int strictness(const scout_tensor *t) {
                                                              : 0;
 }
 
-/* Sums of products stay about as large as what they are made of, so that a deep model does not end in infinities. */
+static bool divides_by_variance(const scout_op *op) {
+    for (uint32_t t = 0; op->kind == SCOUT_NORM && t < op->tensor_count; t++)
+        if (strcmp(op->tensors[t].name, "variance") == 0) return true;
+    return false;
+}
+
+/* Sums of products stay about as large as what they are made of, so that a deep model does not end in infinities. So do
+ * batch norms: variances are near 1/64, and their root multiplies by about 8. */
 static scout_tensor as_filled(const scout_op *op, const scout_tensor *t) {
     scout_tensor like = *t;
-    if (t->role != SCOUT_WEIGHT || t->below != 0 || t->rank == 0) return like;
+    if (t->below != 0 || t->rank == 0) return like;
+    if (strcmp(t->name, "scale") == 0 && divides_by_variance(op)) like.below = kind_small(64, t->type);
+    if (t->role != SCOUT_WEIGHT) return like;
     if (op->kind == SCOUT_GEMM) like.below = kind_small(op->shape[2], t->type);
     if (op->kind == SCOUT_CONV) like.below = kind_small(op_elements(t) / t->dims[0], t->type);
     return like;

@@ -299,7 +299,7 @@ static json_t *passes_json(const json_t *m, json_builder *b) {
 }
 
 static json_t *model_json(const replay_run *w, const char *plan, json_builder *b) {
-    static const char *const copied[] = {"launches", "bound", "memory", "check", "as_default"};
+    static const char *const copied[] = {"launches", "bound", "memory", "check", "nonfinite", "as_default"};
     static const char *const seen[] = {"clock_mhz", "power_w", "temperature_c", "throttle"};
     const run *r = w->r;
     const supervisor_device *d = r->devices[w->device].about;

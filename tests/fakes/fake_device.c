@@ -84,7 +84,7 @@ static scout_answer fake_fill(scout_device *d, void *to, uint64_t bytes, uint32_
     for (uint64_t k = 0; k < bytes / sizeof *x; k++) {
         double sum = -6;
         for (int i = 0; i < 12; i++) sum += uniform(&seed);
-        x[k] = (float)sum;
+        x[k] = (float)sum * (d->fill_factor != 0 ? d->fill_factor : 1);
     }
     return SCOUT_OK;
 }

@@ -20,6 +20,7 @@ struct scout_device {
     double counted_per_s, counted_noise; /* multiply-adds or special functions; of a launch, relative: 1e9, 0 */
     uint64_t random;
     uint64_t fills;            /* calls of fill with random numbers */
+    float fill_factor;         /* of these; 0: 1 */
     const void *log[FAKE_LOG]; /* weights of the last launches, in order */
     uint64_t launches;         /* that ran */
     uint32_t prepared;         /* plans */

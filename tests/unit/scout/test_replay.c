@@ -306,6 +306,20 @@ static void memory_that_is_short(void) {
     end();
 }
 
+static void infinities_at_the_end_are_counted(void) {
+    begin();
+    USE(&fake_right);
+    run(1);
+    UNIT_CHECK(json_object_get(facts, "nonfinite") == NULL);
+    end();
+    begin();
+    d->fill_factor = 1e30F;
+    run(1);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_INT(json_integer_value(json_object_get(facts, "nonfinite")), 256);
+    end();
+}
+
 static void in_place_on_a_host(void) {
     begin();
     USE(&fake_right, &fake_fast);
@@ -332,6 +346,7 @@ int main(void) {
     UNIT_RUN(exclusions_and_lost_devices);
     UNIT_RUN(loops_run_as_often_as_they_do);
     UNIT_RUN(memory_that_is_short);
+    UNIT_RUN(infinities_at_the_end_are_counted);
     UNIT_RUN(in_place_on_a_host);
     json_decref(last);
     return unit_end();
