@@ -167,4 +167,28 @@ check "its replay has a time, and nothing failed in it" field block/model.json \
 check "nearly all tensors are found" field block/model.json "r['bound']['found'] > 0.9 * r['bound']['of']"
 check "each operation is timed in place" field block/model.json \
     "0.5 < sum(o['default_us'] for o in r['operations']) / r['default']['time_us'] < 2"
+
+# 120 batch norms in a row: each would multiply what it is given by several, were its scale as large as others
+mkdir norms
+python3 - norms/ops.json <<'END_OF_NORMS'
+import json, sys
+
+COUNT = 120
+norm = {"id": "norm", "op": "norm", "what": "batch", "shape": [16, 64], "dtype": "fp32", "weight_dtype": "fp32", "bias": 1,
+        "channels": 16, "count": COUNT, "occurrences": COUNT, "macs": 0, "flops": 2048, "bytes_read": 4352,
+        "bytes_written": 4096, "nodes": [f"norm/{k}" for k in range(COUNT)]}
+tensors, occurrences = [["x", "input", "fp32", [1, 16, 64], -1, 0, 0, 1]], []
+for k in range(COUNT):
+    at, last = len(tensors), k == COUNT - 1
+    tensors += [[f"{side}{k}", "weight", "fp32", [16], -1, 0, k, 1] for side in ("scale", "bias", "mean", "variance")]
+    tensors.append([f"y{k}", "output" if last else "activation", "fp32", [1, 16, 64], k, k, k if last else k + 1, 0 if last else 1])
+    occurrences.append([0, k, 0, 1, [max(at - 1, 0), at, at + 1, at + 2, at + 3], [at + 4]])
+graph = {"memory": {"weights": COUNT * 256, "activations": 8192, "at": 0, "unsized": 0}, "tensors": tensors,
+         "occurrences": occurrences, "cuts": []}
+json.dump({"schema": "ceiling-scout/ops/1", "model": {"name": "norms"}, "ops": [norm], "fusions": [], "graph": graph}, open(sys.argv[1], "w"))
+END_OF_NORMS
+CEILING_SCOUT_PATIENCE=1 run "$SCOUT" norms/ops.json -o norms --device cpu --no-replay --budget 5
+CEILING_SCOUT_PATIENCE=1 run "$SCOUT" --replay norms
+check "a deep model of batch norms: exit 0" exits 0
+check "it ends in no infinities" field norms/model.json "r['launches'] == 120 and 'nonfinite' not in r"
 finish
