@@ -127,6 +127,14 @@ check "one that crashes: exit 0" exits 0
 check "one that crashes is named" field crowned/model.json \
     "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'signal')]"
 
+# one that fails in a later pass: all passes are of what runs without it
+export CEILING_SCOUT_FAULTS=moved
+crowned fault_moved
+check "one that fails in a later pass is named" field crowned/model.json \
+    "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'error')]"
+check "the passes before it are done again" field crowned/model.json \
+    "len(r['passes']) >= 4 and max(p['best_us'] for p in r['passes']) < 1.02 * min(p['best_us'] for p in r['passes'])"
+
 # stopped in the middle of it: --resume does it
 export CEILING_SCOUT_FAULTS=hang
 scout "${FAULTS[@]}" model/ops.json -o model --device scripted:0 --no-replay --no-cache
