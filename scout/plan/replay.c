@@ -139,6 +139,16 @@ scout_answer replay_launch(replay *r, const replay_step *s, int lane, uint32_t c
     return c->candidate->launch(c->plan, &args, why);
 }
 
+/* The operation goes on by its default, or is left out if that failed. */
+static void blame(replay_unit *u, int lane, const scout_why *why) {
+    if (u->choice_of[lane] == 0) {
+        replay_leave_out(u, why);
+        return;
+    }
+    u->choice_of[1] = 0;
+    u->wanes = *why;
+}
+
 /* A launch that failed names its operation. */
 static scout_answer launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
                                scout_answer (*launch)(replay *r, const replay_step *s, int lane, uint32_t copy,
@@ -152,7 +162,7 @@ static scout_answer launch_all(replay *r, int lane, uint32_t copy, void *stream,
                 if (u->out) continue;
                 const scout_answer answer = launch(r, &r->steps[at], lane, copy, stream, why);
                 if (answer == SCOUT_OK) continue;
-                replay_leave_out(u, why);
+                blame(u, lane, why);
                 return answer;
             }
     }
@@ -220,7 +230,16 @@ static void drop_sequences(replay *r) {
 
 static void beat(void *context, double seconds) { replay_tell(context, NULL, "replay", fmin(seconds, 3600)); }
 
-/* What fails here has failed in both lanes: one memory, one stream. It is left out, and the rest is timed again. */
+static void look_at_lanes(replay *r) {
+    r->two = false;
+    r->launches = 0;
+    for (int k = 0; k < r->request->operation_count; k++)
+        r->two = r->two || (!r->units[k].out && r->units[k].choice_of[1] == 1);
+    for (int k = 0; k < r->step_count; k++)
+        if (!r->units[r->steps[k].unit].out) r->launches += r->steps[k].times;
+}
+
+/* What fails here has failed in both lanes: one memory, one stream. It is timed again without what is to blame. */
 static bool time_lanes(replay *r) {
     const int count = r->two ? REPLAY_LANES : 1;
     lanes_rules rules = lanes_rules_of(&r->request->regime, !r->api->has_graphs, r->pass.number == 1);
@@ -244,14 +263,20 @@ static bool time_lanes(replay *r) {
     return true;
 }
 
-static void time_all(replay *r) {
+/* Choices that can still be timed. */
+static int choices_left(const replay *r) {
     int left = 0;
-    for (int k = 0; k < r->request->operation_count; k++) left += !r->units[k].out;
-    for (; left > 0 && r->answer == SCOUT_OK; left--) {
-        int out = 0;
+    for (int k = 0; k < r->request->operation_count; k++)
+        if (!r->units[k].out) left += 1 + (r->units[k].choice_of[1] == 1);
+    return left;
+}
+
+static void time_all(replay *r) {
+    for (int left = choices_left(r), before = left + 1; left > 0 && left < before && r->answer == SCOUT_OK;) {
+        look_at_lanes(r);
         if (time_lanes(r)) return;
-        for (int k = 0; k < r->request->operation_count; k++) out += r->units[k].out;
-        if (out + left <= r->request->operation_count) break; /* none was to blame */
+        before = left;
+        left = choices_left(r); /* as many as before: none was to blame */
     }
     for (int k = 0; k < REPLAY_LANES && r->answer == SCOUT_OK; k++)
         if (r->figures[k].answer != SCOUT_OK) replay_note(r, r->figures[k].answer, &r->figures[k].why);
@@ -259,6 +284,19 @@ static void time_all(replay *r) {
         const scout_why why = {"error", "no operation could be replayed"};
         replay_note(r, SCOUT_NO, &why);
     }
+}
+
+/* Deep models may end in infinities, and kernels may treat these in other times: a run by default, and what it ends in.
+ */
+static void look_at_end(replay *r) {
+    double seconds = 0;
+    scout_why why;
+    int last = r->step_count - 1;
+    while (last >= 0 && r->units[r->steps[last].unit].out) last--;
+    if (last < 0 || r->answer != SCOUT_OK) return;
+    const scout_answer answer = run(&r->lanes[0], whole(&r->lanes[0]), 1, &seconds, &why);
+    if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+    if (answer == SCOUT_OK) replay_count_nonfinite(r, &r->steps[last]);
 }
 
 /* ---- in place ---- */
@@ -333,15 +371,6 @@ static void open_all(replay *r) {
     replay_memory_plan(r);
 }
 
-static void look_at_lanes(replay *r) {
-    r->two = false;
-    r->launches = 0;
-    for (int k = 0; k < r->request->operation_count; k++)
-        r->two = r->two || (!r->units[k].out && r->units[k].choice_of[1] == 1);
-    for (int k = 0; k < r->step_count; k++)
-        if (!r->units[r->steps[k].unit].out) r->launches += r->steps[k].times;
-}
-
 static void pass_work(replay *r) {
     scout_why why = {.code = ""};
     if (!r->opened) open_all(r);
@@ -350,9 +379,9 @@ static void pass_work(replay *r) {
     if (!r->checked) replay_check(r);
     if (r->answer != SCOUT_OK) return;
     r->checked = true;
-    look_at_lanes(r);
     time_all(r);
     look_at_lanes(r);
+    look_at_end(r);
     for (int k = 0; r->pass.in_place && !r->api->has_graphs && k < (r->two ? 2 : 1) && r->answer == SCOUT_OK; k++)
         time_in_place(r, k);
 }

@@ -207,3 +207,20 @@ static void check_step(replay *r, const replay_step *s) {
 void replay_check(replay *r) {
     for (int k = 0; k < r->step_count && r->answer == SCOUT_OK; k++) check_step(r, &r->steps[k]);
 }
+
+void replay_count_nonfinite(replay *r, const replay_step *s) {
+    const replay_unit *u = &r->units[s->unit];
+    scout_why why;
+    unsigned char *made = malloc((size_t)output_bytes(u) + 1), *from = made;
+    const scout_answer answer = made ? take(r, s, made, &why) : SCOUT_OK;
+    r->nonfinite = 0;
+    if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+    for (uint32_t t = 0; made && answer == SCOUT_OK && t < u->op.tensor_count; t++) {
+        const scout_tensor *of = &u->op.tensors[t];
+        if (of->role != SCOUT_OUTPUT) continue;
+        for (uint64_t k = 0; k < of->bytes / size_of(of->type); k++)
+            r->nonfinite += !isfinite(element(of->type, from, k));
+        from += of->bytes;
+    }
+    free(made);
+}

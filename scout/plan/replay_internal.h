@@ -105,6 +105,7 @@ struct replay {
         int compared, worst;
         double error, relative; /* to its tolerance */
     } seen;
+    int64_t nonfinite; /* of what the last launch of a run makes by default */
     scout_answer answer;
     scout_why why;
 };
@@ -126,5 +127,7 @@ scout_answer replay_launch(replay *r, const replay_step *s, int lane, uint32_t c
 
 /* replay_check.c: each step by itself on fresh numbers, and its best held against its default. */
 void replay_check(replay *r);
+/* Numbers that the step has just made, and that are infinite or none: `nonfinite`. */
+void replay_count_nonfinite(replay *r, const replay_step *s);
 
 json_t *replay_json(const replay *r);

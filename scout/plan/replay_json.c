@@ -67,6 +67,7 @@ static json_t *facts_json(const replay *r, json_builder *b) {
     json_put(b, to, "bound", bound);
     json_put(b, to, "memory", memory_json(r, b));
     json_put(b, to, "check", check_json(r, b));
+    if (r->nonfinite > 0) json_put_int(b, to, "nonfinite", r->nonfinite);
     json_put(b, to, "left_out", out);
     json_put(b, to, "as_default", waned);
     if (r->pass.in_place) json_put(b, to, "in_place", in_place_json(r, b));

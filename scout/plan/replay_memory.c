@@ -44,10 +44,19 @@ static int strictness(const scout_tensor *t) {
                                                              : 0;
 }
 
-/* Sums of products stay about as large as what they are made of, so that a deep model does not end in infinities. */
+static bool divides_by_variance(const scout_op *op) {
+    for (uint32_t t = 0; op->kind == SCOUT_NORM && t < op->tensor_count; t++)
+        if (strcmp(op->tensors[t].name, "variance") == 0) return true;
+    return false;
+}
+
+/* Sums of products stay about as large as what they are made of, so that a deep model does not end in infinities. So do
+ * batch norms: variances are near 1/64, and their root multiplies by about 8. */
 static scout_tensor as_filled(const scout_op *op, const scout_tensor *t) {
     scout_tensor like = *t;
-    if (t->role != SCOUT_WEIGHT || t->below != 0 || t->rank == 0) return like;
+    if (t->below != 0 || t->rank == 0) return like;
+    if (strcmp(t->name, "scale") == 0 && divides_by_variance(op)) like.below = kind_small(64, t->type);
+    if (t->role != SCOUT_WEIGHT) return like;
     if (op->kind == SCOUT_GEMM) like.below = kind_small(op->shape[2], t->type);
     if (op->kind == SCOUT_CONV) like.below = kind_small(op_elements(t) / t->dims[0], t->type);
     return like;
@@ -135,15 +144,23 @@ static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, 
     return (replay_place){REPLAY_WEIGHTS, added, slot ? (uint64_t)f->tensors[tensor].offset : 0};
 }
 
+/* The dataflow decides, and the role where it does not know. What a plan packs is there before a step makes anything.
+ */
+static bool stays(const replay *r, const replay_step *s, uint32_t t, int tensor) {
+    const operation_flow *f = r->request->flow;
+    const replay_unit *u = &r->units[s->unit];
+    for (int c = 0; c < REPLAY_LANES; c++)
+        if (u->choices[c].plan && u->choices[c].needs.packs == t + 1) return is_constant(&u->op.tensors[t]);
+    return tensor >= 0 ? f->tensors[binding_owner(f, tensor)].constant : is_constant(&u->op.tensors[t]);
+}
+
 static void place_step(layout *l, int k) {
     replay_step *s = &l->replay->steps[k];
-    const scout_op *op = op_of(l->replay, s);
-    for (uint32_t t = 0; t < op->tensor_count; t++) {
+    const uint32_t count = op_of(l->replay, s)->tensor_count;
+    for (uint32_t t = 0; t < count; t++) {
         const int tensor = l->bound[k][t];
-        const operation_flow *f = l->replay->request->flow;
-        const bool constant = tensor >= 0 && f->tensors[binding_owner(f, tensor)].constant;
-        s->places[t] = constant || is_constant(&op->tensors[t]) ? place_constant(l, s, t, tensor)
-                                                                : place_activation(l, s, t, tensor);
+        s->places[t] =
+            stays(l->replay, s, t, tensor) ? place_constant(l, s, t, tensor) : place_activation(l, s, t, tensor);
     }
 }
 
@@ -296,7 +313,9 @@ static uint32_t copies_of(const replay *r, double free_bytes) {
     if (r->request->regime.cache == REGIME_HOT || !(one > 0)) return 1;
     double copies = ceil(plateau / one);
     copies = fmin(copies, 1 + floor(fmax(copies_share * free_bytes - all_bytes(m), 0) / one));
-    if (r->captured) copies = fmin(copies, floor((double)MOST_NODES / (r->step_count + 1)));
+    double launches = 0;
+    for (int k = 0; k < r->step_count; k++) launches += (double)r->steps[k].times;
+    if (r->captured) copies = fmin(copies, floor(MOST_NODES / (launches + 1)));
     return (uint32_t)fmax(1, fmin(copies, MOST_COPIES));
 }
 

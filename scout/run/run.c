@@ -306,17 +306,23 @@ static void replay_model(run *r, bool good, status *st) {
         run_replay_forget(r);
         return;
     }
-    if (counts.missing > 0) {
-        run_warn(r, "the model was not measured as a whole: %d operation%s no figure", counts.missing,
-                 counts.missing == 1 ? " has" : "s have");
-        run_replay_forget(r);
-        return;
-    }
     const double now = run_now();
-    if (run_replay(r, budget_replay_end(&r->budget, now), false, &failed)) return;
-    if (*r->stop != 0) return; /* a person ended it: everything else is there */
-    run_warn(r, "the model was not measured as a whole: %s", failed.text);
-    if (st->code == STATUS_OK) st->code = STATUS_INCOMPLETE;
+    if (counts.missing > 0) {
+        r->no_whole = arena_printf(&r->arena, "%d operation%s no figure", counts.missing,
+                                   counts.missing == 1 ? " has" : "s have");
+        run_replay_forget(r);
+    } else if (!run_replay(r, budget_replay_end(&r->budget, now), false, &failed)) {
+        r->stopped = *r->stop != 0;
+        r->no_whole = r->stopped ? "a signal ended the run" : arena_printf(&r->arena, "%s", failed.text);
+        if (st->code == STATUS_OK) st->code = STATUS_INCOMPLETE;
+    }
+    if (!r->no_whole) return;
+    if (r->stopped)
+        status_set(st, STATUS_INCOMPLETE,
+                   "stopped while the model was measured as a whole; the same command with --resume goes on");
+    else
+        run_warn(r, "the model was not measured as a whole: %s", r->no_whole);
+    if (!run_json_save(r, "complete", &failed)) *st = failed;
 }
 
 /* A folder that is not there belongs to no other run: it is made once the devices are. */

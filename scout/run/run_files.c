@@ -166,6 +166,11 @@ static void note_failure(run *r, const status *st) {
                    st->text[0] ? st->text : "out of memory; free some and run again");
 }
 
+/* What was said of the model as a whole is of other figures. */
+static void forget_whole(const run *r, const run_item *i) {
+    if (i->source == RUN_MEASURED && !i->fusion && r->options->ops_path) run_replay_forget(r);
+}
+
 /* The report and its path, both the caller's; false: it is on the disk already, or `failure` says why there is none. */
 static bool make_report(run *r, const run_item *i, double model_us, char **path, json_t **report) {
     const report_input in = run_input(r, i, model_us);
@@ -174,7 +179,10 @@ static bool make_report(run *r, const run_item *i, double model_us, char **path,
     *path = report_path(r, i);
     *report = json_finish(&b, report_build(&in, &b), &st);
     if (!*path || !*report) note_failure(r, &st);
-    if (*path && *report && !is_there(*path, *report)) return true;
+    if (*path && *report && !is_there(*path, *report)) {
+        forget_whole(r, i);
+        return true;
+    }
     free(*path);
     json_decref(*report);
     return false;

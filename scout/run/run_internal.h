@@ -145,16 +145,17 @@ typedef struct run {
     char phases[160], phase[48];
     int most_wanted; /* items that wanted a later pass at once */
     bool shares_known;
-    double narrow_end;  /* of passes that nothing asks for; 0: none has begun */
-    int unwritten;      /* items of which that is so */
-    int of_other_cards; /* figures that the cache has of another card of this class */
-    double expected_us; /* of the model, before it is measured; 0: not yet known */
-    char taken[32];     /* when it began */
-    others beside;      /* what ran beside it at its start, on a host; cores 0: that is not known */
-    status failure;     /* of writing: the run ends */
-    bool interrupted;   /* before every operation had its first pass */
-    bool stopped;       /* in a later one */
-    files_out samples;  /* of --samples */
+    double narrow_end;    /* of passes that nothing asks for; 0: none has begun */
+    int unwritten;        /* items of which that is so */
+    int of_other_cards;   /* figures that the cache has of another card of this class */
+    double expected_us;   /* of the model, before it is measured; 0: not yet known */
+    char taken[32];       /* when it began */
+    others beside;        /* what ran beside it at its start, on a host; cores 0: that is not known */
+    status failure;       /* of writing: the run ends */
+    bool interrupted;     /* before every operation had its first pass */
+    bool stopped;         /* in a later one, or while the model was measured as a whole */
+    const char *no_whole; /* why it was not, where it should have been */
+    files_out samples;    /* of --samples */
     bool sampling;
     run_fault *faults; /* owned; candidates that hung or crashed, one per candidate */
     int fault_count;
@@ -251,7 +252,7 @@ void run_files_clean(const run *r);              /* reports of operations that a
 
 /* run_replay.c */
 /* The model as a whole, until end_s; alone: it is all that was asked, so that it is done again. False: st says why.
- * What it finds goes to model.json, and to the terminal. */
+ * What it finds goes to model.json, and to the terminal. `no_whole`: its budget has no time for that. */
 bool run_replay(run *r, double end_s, bool alone, status *st);
 void run_replay_forget(const run *r); /* model.json is of what was measured before */
 

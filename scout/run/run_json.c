@@ -296,6 +296,7 @@ bool run_json_save(run *r, const char *state, status *st) {
     json_put_text(&b, to, "program", version_text);
     json_put_text(&b, to, "state", state);
     if (r->stopped) json_put_bool(&b, to, "stopped", true);
+    if (r->no_whole) json_put_text(&b, to, "no_whole", r->no_whole);
     json_put_text(&b, to, "started", r->taken);
     json_put_real(&b, to, "seconds", run_now() - r->budget.started);
     json_put_text(&b, to, "model", r->list.model ? r->list.model : "");

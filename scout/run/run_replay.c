@@ -35,7 +35,7 @@ typedef struct replay_run {
     double end_s;                /* no pass begins later, but for the least of them; infinite: none is too late */
     bool least;                  /* the least is made whatever it takes */
     int pass, device;            /* device: the one that does all; -1: not known */
-    bool over;
+    bool over, again;            /* again: it was begun again */
     status failure;
 } replay_run;
 
@@ -165,6 +165,33 @@ static void add_in_place(replay_run *w, const json_t *list) {
     }
 }
 
+/* Operations that take no part, or run by their defaults. */
+static bool is_of_other_plan(const replay_run *w, const json_t *facts) {
+    static const char *const lists[] = {"left_out", "as_default"};
+    for (size_t k = 0; w->facts && k < sizeof lists / sizeof *lists; k++) {
+        const json_t *were = json_object_get(w->facts, lists[k]), *are = json_object_get(facts, lists[k]);
+        if (json_array_size(were) != json_array_size(are)) return true;
+        for (size_t n = 0; n < json_array_size(are); n++)
+            if (strcmp(json_get_text(json_array_get(were, n), "operation"),
+                       json_get_text(json_array_get(are, n), "operation")) != 0)
+                return true;
+    }
+    return false;
+}
+
+/* Passes of different plans are no passes of one. */
+static void begin_again(replay_run *w) {
+    json_decref(w->measurement);
+    json_decref(w->facts);
+    w->measurement = w->facts = NULL;
+    w->pass = 0;
+    w->again = true;
+    for (int k = 0; k < w->r->list.count; k++) {
+        share *s = &w->shares[k];
+        s->in_place[0] = s->in_place[1] = s->in_place_passes = 0;
+    }
+}
+
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
     replay_run *w = context;
     (void)device, (void)job;
@@ -172,6 +199,10 @@ static void done(void *context, int device, int job, const json_t *result, const
         w->over = true;
         w->failure = *st;
         if (result) status_set(&w->failure, STATUS_ENVIRONMENT, "the worker's answer is no measurement");
+        return;
+    }
+    if (!w->again && is_of_other_plan(w, json_object_get(result, "replay"))) {
+        begin_again(w);
         return;
     }
     add_in_place(w, json_object_get(json_object_get(result, "replay"), "in_place"));
@@ -298,8 +329,24 @@ static json_t *passes_json(const json_t *m, json_builder *b) {
     return list;
 }
 
-static json_t *model_json(const replay_run *w, const char *plan, json_builder *b) {
-    static const char *const copied[] = {"launches", "bound", "memory", "check", "as_default"};
+/* What runs as what, and on which device: a replay of the same is the same. */
+static const char *plan_of(const replay_run *w, int device) {
+    run *r = w->r;
+    json_builder b = {0};
+    status st;
+    char key[64];
+    regime_key(&r->options->regime, key, sizeof key);
+    json_t *all = json_finish(&b, operations_json(w, &b), &st);
+    char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+    const char *plan = arena_printf(&r->arena, "%s %s %d %s", key, r->devices[device].about->device_instance,
+                                    (int)REGIME_METHOD, text ? text : "");
+    free(text);
+    json_decref(all);
+    return arena_printf(&r->arena, "%016llx", (unsigned long long)XXH3_64bits(plan, strlen(plan)));
+}
+
+static json_t *model_json(const replay_run *w, json_builder *b) {
+    static const char *const copied[] = {"launches", "bound", "memory", "check", "nonfinite", "as_default"};
     static const char *const seen[] = {"clock_mhz", "power_w", "temperature_c", "throttle"};
     const run *r = w->r;
     const supervisor_device *d = r->devices[w->device].about;
@@ -320,7 +367,7 @@ static json_t *model_json(const replay_run *w, const char *plan, json_builder *b
     json_put(b, to, "device", device);
     json_put_text(b, to, "regime", key);
     json_put_int(b, to, "method", REGIME_METHOD);
-    json_put_text(b, to, "plan", plan);
+    json_put_text(b, to, "plan", plan_of(w, w->device));
     json_put(b, to, "default", time_json(w, first, false, b));
     json_put(b, to, "best", best ? time_json(w, best, true, b) : json_null());
     json_put_known(b, to, "ratio", json_get_positive(best, "ratio"));
@@ -344,11 +391,11 @@ static bool path_of(const run *r, char *path, size_t room) {
            snprintf(path, room, "%s/model.json", r->options->output) < (int)room;
 }
 
-static bool save(const replay_run *w, const char *plan, status *st) {
+static bool save(const replay_run *w, status *st) {
     char path[4096];
     json_builder b = {0};
     if (!path_of(w->r, path, sizeof path)) return true;
-    json_t *to = json_finish(&b, model_json(w, plan, &b), st);
+    json_t *to = json_finish(&b, model_json(w, &b), st);
     const bool good = to && json_save(path, to, st);
     if (good && !w->r->options->quiet) show_whole(stdout, &w->r->arena, to);
     json_decref(to);
@@ -357,24 +404,9 @@ static bool save(const replay_run *w, const char *plan, status *st) {
 
 /* ---- all of it ---- */
 
-/* What runs as what, where: a replay of the same is the same. */
-static const char *plan_of(replay_run *w) {
-    run *r = w->r;
-    json_builder b = {0};
-    status st;
-    char key[64];
-    regime_key(&r->options->regime, key, sizeof key);
-    json_t *all = json_finish(&b, operations_json(w, &b), &st);
-    char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
-    const char *plan = arena_printf(&r->arena, "%s %s %d %s", key, r->devices[0].about->device_instance,
-                                    (int)REGIME_METHOD, text ? text : "");
-    free(text);
-    json_decref(all);
-    return arena_printf(&r->arena, "%016llx", (unsigned long long)XXH3_64bits(plan, strlen(plan)));
-}
-
 /* Nothing was measured since, and it is there. */
-static bool is_there(run *r, const char *plan) {
+static bool is_there(const replay_run *w) {
+    run *const r = w->r;
     char path[4096];
     const json_limits limits = {.bytes = RUN_BYTES};
     status st = {0};
@@ -382,8 +414,10 @@ static bool is_there(run *r, const char *plan) {
         if (r->items[k].source == RUN_MEASURED) return false;
     if (!path_of(r, path, sizeof path) || access(path, F_OK) != 0) return false;
     json_t *old = json_read(path, &limits, &st);
-    const bool same =
-        old && json_check_schema(old, "model", 1, path, &st) && strcmp(json_get_text(old, "plan"), plan) == 0;
+    const bool whole = old && json_check_schema(old, "model", 1, path, &st);
+    bool same = false;
+    for (int k = 0; whole && k < r->device_count; k++)
+        same = same || strcmp(json_get_text(old, "plan"), plan_of(w, k)) == 0;
     if (same && !r->options->quiet) show_whole(stdout, &r->arena, old);
     json_decref(old);
     return same;
@@ -408,25 +442,23 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
         return status_fail(st, STATUS_INPUT, "its %d occurrences are more than the %d that a replay takes",
                            r->list.flow->occurrence_count, (int)MOST_OCCURRENCES);
     if (parts == 0) return status_fail(st, STATUS_INPUT, "no operation has a report to replay; measure them first");
-    const char *plan = plan_of(&w);
-    if (!alone && is_there(r, plan)) return true;
+    if (!alone && is_there(&w)) return true;
     if (!alone) run_replay_forget(r);
     if (!least && run_now() + expected_s(&w) > end_s) {
-        run_warn(r, "the model was not measured as a whole: its budget has no time left for that; scout_batch --replay "
-                    "does it alone");
+        r->no_whole = "its budget has no time left for that; scout_batch --replay does it alone";
         return true;
     }
     const double waited_s = r->wait.waited_s;
     if (!run_queue_lock(r, st)) return false;
     w.end_s += r->wait.waited_s - waited_s;
-    const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st);
+    const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st) && *r->stop == 0;
     run_queue_rest(r);
     show_progress_end(&r->progress);
     if (good && !w.measurement) *st = w.failure;
     if (!good && *r->stop != 0) status_set(st, STATUS_INCOMPLETE, "stopped; the model was not measured as a whole");
     const bool whole = good && w.measurement &&
                        json_get_positive(json_object_get(row_named(w.measurement, "default"), "time_us"), "median") > 0;
-    const bool saved = whole && save(&w, plan, st);
+    const bool saved = whole && save(&w, st);
     if (whole && w.failure.code != STATUS_OK)
         run_warn(r, "the model as a whole: pass %d failed: %s", w.pass, w.failure.text);
     json_decref(w.measurement);

@@ -69,6 +69,10 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
     if (json_get_int(memory, "weights_shared", 0) > 0)
         fprintf(out, "            memory is short: occurrences of an operation share %lld weights\n",
                 (long long)json_get_int(memory, "weights_shared", 0));
+    const int64_t nonfinite = json_get_int(root, "nonfinite", 0);
+    if (nonfinite > 0)
+        fprintf(out, "  numbers   %lld that it ends in are infinite or none: its weights are made up\n",
+                (long long)nonfinite);
     show_differences(out, a, json_object_get(root, "operations"));
     show_left_out(out, a, json_object_get(root, "left_out"), "left out");
     show_left_out(out, a, json_object_get(root, "as_default"), "by its default");

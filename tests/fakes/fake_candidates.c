@@ -86,7 +86,7 @@ static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why
     }
     if (p->does == LAZY && p->launches == 0) return scout_say(why, SCOUT_NO, "error", "it has to load its kernel");
     if (p->does == UNCAPTURABLE) return scout_say(why, SCOUT_NO, "error", "it allocates when it launches");
-    d->capturing->calls[d->capturing->count++] = one;
+    fake_take(d, &one);
     return SCOUT_OK;
 }
 

@@ -84,7 +84,7 @@ static scout_answer fake_fill(scout_device *d, void *to, uint64_t bytes, uint32_
     for (uint64_t k = 0; k < bytes / sizeof *x; k++) {
         double sum = -6;
         for (int i = 0; i < 12; i++) sum += uniform(&seed);
-        x[k] = (float)sum;
+        x[k] = (float)sum * (d->fill_factor != 0 ? d->fill_factor : 1);
     }
     return SCOUT_OK;
 }
@@ -106,17 +106,29 @@ static void fake_drop(scout_device *d, scout_sequence *s) {
     fake_disown(d, s);
 }
 
+void fake_take(scout_device *d, const fake_call *one) {
+    scout_sequence *s = d->capturing;
+    if (s->count == s->room) {
+        const uint32_t room = 2 * s->room + 16;
+        fake_call *more = fake_own(d, calloc(room, sizeof *more));
+        if (!more) abort();
+        if (s->count > 0) memcpy(more, s->calls, s->count * sizeof *more);
+        fake_disown(d, s->calls);
+        s->calls = more;
+        s->room = room;
+    }
+    s->calls[s->count++] = *one;
+}
+
 static scout_answer fake_record(scout_device *d, int graph, uint32_t launches, scout_enqueue enqueue, void *context,
                                 scout_sequence **out, scout_why *why) {
     scout_answer answer = SCOUT_OK;
     scout_sequence *s = fake_own(d, calloc(1, sizeof *s));
-    fake_call *calls = fake_own(d, calloc((size_t)launches * FAKE_CALLS, sizeof *calls));
-    if (d->lost || !s || !calls) {
+    if (d->lost || !s) {
         fake_disown(d, s);
-        fake_disown(d, calls);
         return scout_say(why, d->lost ? SCOUT_LOST : SCOUT_NO_MEMORY, "memory", "cannot record");
     }
-    *s = (scout_sequence){graph && fake_api.has_graphs, launches, 0, calls, enqueue, context};
+    *s = (scout_sequence){graph && fake_api.has_graphs, launches, 0, 0, NULL, enqueue, context};
     d->live_sequences++;
     if (s->graph) {
         d->capturing = s;
@@ -187,7 +199,7 @@ static scout_answer fake_stream(scout_device *d, const void *read, uint64_t read
     const double seconds = (double)(read_bytes + written_bytes) / 1e9;
     (void)read, (void)written, (void)stream, (void)why;
     if (d->capturing)
-        d->capturing->calls[d->capturing->count++] = (fake_call){.stream_s = seconds};
+        fake_take(d, &(fake_call){.stream_s = seconds});
     else
         d->now_s += seconds;
     return SCOUT_OK;

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { FAKE_MOST_MHZ = 2000, FAKE_LOG = 8192, FAKE_OWNED = 8192, FAKE_CALLS = 16 }; /* CALLS: of a launch, at most */
+enum { FAKE_MOST_MHZ = 2000, FAKE_LOG = 8192, FAKE_OWNED = 8192 };
 
 struct scout_device {
     double now_s;
@@ -20,6 +20,7 @@ struct scout_device {
     double counted_per_s, counted_noise; /* multiply-adds or special functions; of a launch, relative: 1e9, 0 */
     uint64_t random;
     uint64_t fills;            /* calls of fill with random numbers */
+    float fill_factor;         /* of these; 0: 1 */
     const void *log[FAKE_LOG]; /* weights of the last launches, in order */
     uint64_t launches;         /* that ran */
     uint32_t prepared;         /* plans */
@@ -50,10 +51,11 @@ typedef struct fake_call {
     double stream_s; /* plan NULL: so long, and nothing else */
 } fake_call;
 void fake_execute(fake_call *call);
+void fake_take(scout_device *d, const fake_call *one); /* what is recorded has one more */
 
 struct scout_sequence {
     bool graph;
-    uint32_t launches, count;
+    uint32_t launches, count, room;
     fake_call *calls; /* of a graph */
     scout_enqueue enqueue;
     void *context;

@@ -76,6 +76,18 @@ python3 -c 'import json; r = json.load(open("model/ops.json")); r["graph"]["occu
 scout --replay nothing --device scripted:0
 check "a dataflow that contradicts the operations: exit 3" exits 3
 
+# what was said of the model as a whole is gone before a new report is there
+cp before.json model/model.json
+scout model/ops.json -o model --device scripted:0 --only wide --no-cache
+check "one operation measured again: what was said before is gone" test ! -e model/model.json
+
+# no time is left for it
+scout model/ops.json -o model --device scripted:0 --resume --budget 0.001
+check "no time for the whole: exit 0" exits 0
+check "no time for the whole: it is said" says "its budget has no time left"
+check "no time for the whole: run.json says so" field model/run.json \
+    "r['state'] == 'complete' and 'no time' in r['no_whole'] and 'stopped' not in r"
+
 # what has no report is left out, and said
 cp -r model part
 rm -f part/model.json part/reports/wide.json
@@ -114,6 +126,41 @@ crowned fault_crash
 check "one that crashes: exit 0" exits 0
 check "one that crashes is named" field crowned/model.json \
     "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'signal')]"
+
+# one that fails in a later pass: all passes are of what runs without it
+export CEILING_SCOUT_FAULTS=moved
+crowned fault_moved
+check "one that fails in a later pass is named" field crowned/model.json \
+    "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'error')]"
+check "the passes before it are done again" field crowned/model.json \
+    "len(r['passes']) >= 4 and max(p['best_us'] for p in r['passes']) < 1.02 * min(p['best_us'] for p in r['passes'])"
+
+# stopped in the middle of it: --resume does it
+export CEILING_SCOUT_FAULTS=hang
+scout "${FAULTS[@]}" model/ops.json -o model --device scripted:0 --no-replay --no-cache
+crowned fault_hang
+check "one that hangs is named" field crowned/model.json "[o['operation'] for o in r['as_default']] == ['wide']"
+rm -f crowned/model.json crowned/run.json
+CEILING_SCOUT_PATIENCE=5 "$SCOUT" "${DEVICE[@]}" "${FAULTS[@]}" crowned/ops.json -o crowned --device scripted:0 --resume \
+    >stdout.txt 2>stderr.txt </dev/null &
+pid=$!
+for ((k = 0; k < 600; k++)); do
+    if grep -qs '"state": "complete"' crowned/run.json; then break; fi
+    sleep 0.1
+done
+sleep 1
+kill -TERM "$pid"
+EXIT=0
+wait "$pid" || EXIT=$?
+STDOUT=$(<stdout.txt) STDERR=$(<stderr.txt)
+check "stopped in the middle of it: exit 1" exits 1
+check "stopped in the middle of it: says how it goes on" says "stopped while the model was measured as a whole"
+check "stopped in the middle of it: run.json says so" field crowned/run.json \
+    "r['state'] == 'complete' and r['stopped'] and r['no_whole'] and r['sources']['kept'] == 2"
+check "stopped in the middle of it: there is no model.json" test ! -e crowned/model.json
+scout "${FAULTS[@]}" crowned/ops.json -o crowned --device scripted:0 --resume
+check "and --resume does it" test -e crowned/model.json
+check "and run.json says nothing of it" field crowned/run.json "'stopped' not in r and 'no_whole' not in r"
 unset CEILING_SCOUT_FAULTS
 
 # this machine's CPU
@@ -128,4 +175,28 @@ check "its replay has a time, and nothing failed in it" field block/model.json \
 check "nearly all tensors are found" field block/model.json "r['bound']['found'] > 0.9 * r['bound']['of']"
 check "each operation is timed in place" field block/model.json \
     "0.5 < sum(o['default_us'] for o in r['operations']) / r['default']['time_us'] < 2"
+
+# 120 batch norms in a row: each would multiply what it is given by several, were its scale as large as others
+mkdir norms
+python3 - norms/ops.json <<'END_OF_NORMS'
+import json, sys
+
+COUNT = 120
+norm = {"id": "norm", "op": "norm", "what": "batch", "shape": [16, 64], "dtype": "fp32", "weight_dtype": "fp32", "bias": 1,
+        "channels": 16, "count": COUNT, "occurrences": COUNT, "macs": 0, "flops": 2048, "bytes_read": 4352,
+        "bytes_written": 4096, "nodes": [f"norm/{k}" for k in range(COUNT)]}
+tensors, occurrences = [["x", "input", "fp32", [1, 16, 64], -1, 0, 0, 1]], []
+for k in range(COUNT):
+    at, last = len(tensors), k == COUNT - 1
+    tensors += [[f"{side}{k}", "weight", "fp32", [16], -1, 0, k, 1] for side in ("scale", "bias", "mean", "variance")]
+    tensors.append([f"y{k}", "output" if last else "activation", "fp32", [1, 16, 64], k, k, k if last else k + 1, 0 if last else 1])
+    occurrences.append([0, k, 0, 1, [max(at - 1, 0), at, at + 1, at + 2, at + 3], [at + 4]])
+graph = {"memory": {"weights": COUNT * 256, "activations": 8192, "at": 0, "unsized": 0}, "tensors": tensors,
+         "occurrences": occurrences, "cuts": []}
+json.dump({"schema": "ceiling-scout/ops/1", "model": {"name": "norms"}, "ops": [norm], "fusions": [], "graph": graph}, open(sys.argv[1], "w"))
+END_OF_NORMS
+CEILING_SCOUT_PATIENCE=1 run "$SCOUT" norms/ops.json -o norms --device cpu --no-replay --budget 5
+CEILING_SCOUT_PATIENCE=1 run "$SCOUT" --replay norms
+check "a deep model of batch norms: exit 0" exits 0
+check "it ends in no infinities" field norms/model.json "r['launches'] == 120 and 'nonfinite' not in r"
 finish

@@ -2,8 +2,8 @@
  * them are there says CEILING_SCOUT_FAULTS ("hang,wrong"); the first ones, up to late_bounds, where it is not set. A
  * name that begins with late_ is right until it is timed; restless is right, and takes longer or shorter by chance;
  * writer is right, and a while after it was timed first, a thread of it writes into an input that it was given, for as
- * long as the process lives; parent is right, and leaves a process behind that changed its session and lost its parent.
- */
+ * long as the process lives; parent is right, and leaves a process behind that changed its session and lost its parent;
+ * moved is right until its output lies elsewhere than at first. */
 #include "tests/fakes/scripted/scripted.h"
 
 #include <pthread.h>
@@ -17,6 +17,7 @@ struct scout_plan {
     gemm_problem problem;
     scripted_stream *stream;
     uint64_t random, launches;
+    const void *output; /* of its first launch */
     int fault;
 };
 
@@ -37,6 +38,7 @@ typedef enum fault {
     RESTLESS,
     WRITER,
     PARENT,
+    MOVED,
     FAULTS
 } fault;
 
@@ -57,6 +59,7 @@ static const char *const names[FAULTS] = {
     [RESTLESS] = "fault_restless",
     [WRITER] = "fault_writer",
     [PARENT] = "fault_parent",
+    [MOVED] = "fault_moved",
 };
 
 static _Noreturn void hang(void) {
@@ -168,6 +171,9 @@ static scout_answer pack(scout_plan *plan, const void *weight, void *packed, voi
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     scripted_work w = scripted_work_of(plan->op, args);
     plan->stream = args->stream;
+    if (!plan->output) plan->output = args->tensors[GEMM_C];
+    if (plan->fault == MOVED && plan->output != args->tensors[GEMM_C])
+        return scout_say(why, SCOUT_FAILED, "error", "its output lies elsewhere than at first");
     w.compute = compute;
     w.timed = timed;
     w.plan = plan;
@@ -206,13 +212,14 @@ PREPARE(LATE_BOUNDS, prepare_late_bounds)
 PREPARE(RESTLESS, prepare_restless)
 PREPARE(WRITER, prepare_writer)
 PREPARE(PARENT, prepare_parent)
+PREPARE(MOVED, prepare_moved)
 
 typedef scout_answer prepare_fn(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                 scout_plan_needs *needs, scout_why *why);
 static prepare_fn *const prepares[FAULTS] = {
     prepare_hang,        prepare_crash,    prepare_wrong,  prepare_bounds, prepare_canary,     prepare_input,
     prepare_memory,      prepare_hog,      prepare_exit,   prepare_frames, prepare_late_crash, prepare_late_hang,
-    prepare_late_bounds, prepare_restless, prepare_writer, prepare_parent};
+    prepare_late_bounds, prepare_restless, prepare_writer, prepare_parent, prepare_moved};
 
 /* Whether "crash" stands in "hang,crash". */
 static int wanted(const char *list, const char *name, int otherwise) {

@@ -13,9 +13,9 @@ static guard g;
 static arena a;
 static operation_list lists[2];
 static replay_operation operations[2];
-static operation_tensor tensors[TENSORS];
+static operation_tensor tensors[TENSORS + 1]; /* the last one is a test's own */
 static operation_occurrence occurrences[STEPS];
-static int edges[3 * STEPS];
+static int edges[3 * STEPS + 1];
 static operation_flow flow;
 static replay_request request;
 static scout_device *d;
@@ -171,6 +171,28 @@ static void packed_weights(void) {
     end();
 }
 
+/* A bias that is a part of t1. */
+static void what_a_step_makes_is_no_weight(void) {
+    begin();
+    USE(&fake_right);
+    oprec_set_text(&operations[1].operation.rec, "bias", "m");
+    tensors[1].to = STEPS - 1;
+    tensors[TENSORS] =
+        (operation_tensor){.bytes = 64, .source = 1, .producer = 0, .from = 0, .to = STEPS - 1, .type = DTYPE_FP32};
+    occurrences[STEPS - 1].made++;
+    occurrences[STEPS - 1].after++;
+    edges[3 * STEPS] = edges[3 * STEPS - 1];
+    edges[3 * STEPS - 1] = TENSORS;
+    flow.tensor_count++;
+    flow.edge_count++;
+    run(1);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_INT(fact("bound", "found"), 10);
+    UNIT_INT(fact("memory", "weight_bytes"), 3 * 1024);
+    UNIT_INT(fact("memory", "activation_bytes"), 3 * 1024);
+    end();
+}
+
 static void a_wrong_one_is_found(void) {
     begin();
     USE(&fake_right, &fake_wrong);
@@ -202,6 +224,25 @@ static void what_cannot_run_is_left_out(void) {
     end();
 }
 
+static void a_best_that_cannot_be_recorded(void) {
+    begin();
+    USE(&fake_right, &fake_uncapturable, &fake_fast);
+    best_of(0, "fast");
+    best_of(1, "uncapturable");
+    run(2);
+    UNIT_TEXT(named("as_default", "operation"), "second");
+    UNIT_INT(json_array_size(json_object_get(facts, "left_out")), 0);
+    UNIT_CHECK(about(time_of("default"), 600));
+    UNIT_CHECK(about(time_of("best"), 500));
+    end();
+    begin();
+    best_of(1, "uncapturable");
+    run(1);
+    UNIT_CHECK(about(time_of("default"), 600));
+    UNIT_CHECK(time_of("best") == 0);
+    end();
+}
+
 static void exclusions_and_lost_devices(void) {
     const measure_exclusion lost = {"lost", "", ROW_CRASHED, {"poisoned", "it was lost before"}};
     begin();
@@ -228,6 +269,12 @@ static void loops_run_as_often_as_they_do(void) {
     run(2);
     UNIT_INT(json_integer_value(json_object_get(facts, "launches")), 11);
     UNIT_CHECK(about(time_of("default"), 2200));
+    end();
+    begin();
+    occurrences[0].times = occurrences[1].times = 200; /* of 401 launches not all 64 copies are recorded */
+    request.plateau_bytes = 64 * 3072;
+    run(1);
+    UNIT_INT(fact("memory", "weight_copies"), 49);
     end();
     begin();
     occurrences[2].times = INT64_MAX;
@@ -259,6 +306,20 @@ static void memory_that_is_short(void) {
     end();
 }
 
+static void infinities_at_the_end_are_counted(void) {
+    begin();
+    USE(&fake_right);
+    run(1);
+    UNIT_CHECK(json_object_get(facts, "nonfinite") == NULL);
+    end();
+    begin();
+    d->fill_factor = 1e30F;
+    run(1);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_INT(json_integer_value(json_object_get(facts, "nonfinite")), 256);
+    end();
+}
+
 static void in_place_on_a_host(void) {
     begin();
     USE(&fake_right, &fake_fast);
@@ -278,11 +339,14 @@ int main(void) {
     UNIT_RUN(both_lanes);
     UNIT_RUN(nothing_proven_is_one_lane);
     UNIT_RUN(packed_weights);
+    UNIT_RUN(what_a_step_makes_is_no_weight);
     UNIT_RUN(a_wrong_one_is_found);
     UNIT_RUN(what_cannot_run_is_left_out);
+    UNIT_RUN(a_best_that_cannot_be_recorded);
     UNIT_RUN(exclusions_and_lost_devices);
     UNIT_RUN(loops_run_as_often_as_they_do);
     UNIT_RUN(memory_that_is_short);
+    UNIT_RUN(infinities_at_the_end_are_counted);
     UNIT_RUN(in_place_on_a_host);
     json_decref(last);
     return unit_end();
