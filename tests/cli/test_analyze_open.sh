@@ -57,7 +57,7 @@ check "the table: a wide interval stands on the page as it is" contains made/rep
 check "the table: the same of a ratio" contains made/report.html "1.300 ± 140 %"
 check "the table: the page" contains made/report.html "<h4>All variants, fastest first</h4>"
 explain made gemm_once
-check "open: what was not decided" prints "Not decided within the budget: winner, ceiling, time. A larger --budget narrows it."
+check "open: what was not decided" prints "Not decided when the run ended: winner, ceiling, time. A larger --budget or --target-ci 0.5% goes on."
 check "open: it may be any" prints "lib is at about 60.0 % of the ceiling, from one pass only"
 check "open: the rule" prints "yes at the ceiling or not: open efficiency is 60.0 %, or any other"
 explain made gemm_close
