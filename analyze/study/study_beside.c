@@ -201,7 +201,8 @@ void study_let_go(study_held *held) {
     free(held->bytes);
     json_decref(held->run);
     json_decref(held->model);
-    *held = (study_held){.bytes = NULL};
+    held->bytes = NULL;
+    held->run = held->model = NULL;
 }
 
 void study_look_beside(study *s, const char *folder, const char *reports, study_held *held, study_beside *to) {

@@ -124,7 +124,8 @@ static bool resize_repeats(const work *w, const tensor *in, const tensor *out, c
     for (int k = 0; k < in->info->rank; k++) {
         const int64_t from = in->info->dims[k], to = out->info->dims[k];
         if (from < 1 || to < from || to % from != 0) return false;
-        const double times = (double)(to / from), shift = half ? 0.5 : 0;
+        const int64_t repeats = to / from;
+        const double times = (double)repeats, shift = half ? 0.5 : 0;
         const double first = shift / times - shift, last = (times - 1 + shift) / times - shift;
         if (resize_round(rounding, first) != 0 || resize_round(rounding, last) != 0) return false;
     }

@@ -746,13 +746,14 @@ static bool is_due(run *r) {
 /* In the order of their identities, for two runs that each had what the other one waits for would wait forever. */
 bool run_queue_lock(run *r, status *st) {
     run_device *order[RUN_MOST_DEVICES];
-    for (int k = 0; k < r->device_count; k++) {
+    const int count = r->device_count;
+    for (int k = 0; k < count; k++) {
         int at = k;
         for (; at > 0 && strcmp(order[at - 1]->about->identity.uuid, r->devices[k].about->identity.uuid) > 0; at--)
             order[at] = order[at - 1];
         order[at] = &r->devices[k];
     }
-    for (int k = 0; k < r->device_count; k++)
+    for (int k = 0; k < count; k++)
         if (!run_lock_device(&r->wait, order[k]->about, &order[k]->lock, st)) return false;
     return true;
 }

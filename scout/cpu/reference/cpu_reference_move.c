@@ -108,7 +108,7 @@ static int64_t scattered(const scout_op *op, void *const *tensors, int64_t at) {
     const scout_tensor *x = &op->tensors[0], *indices = &op->tensors[1], *updates = &op->tensors[2];
     const bool nd = op_is(op, "scatternd");
     const int before = nd ? (int)indices->rank - 1 : 0, parts = nd ? (int)indices->dims[before] : 1;
-    int64_t place[SCOUT_MAX_RANK], to[SCOUT_MAX_RANK], row = 0;
+    int64_t place[SCOUT_MAX_RANK] = {0}, to[SCOUT_MAX_RANK] = {0}, row = 0;
     double index[SCOUT_MAX_RANK];
     place_of(updates, at, place);
     for (int d = 0; d < before; d++) row = row * updates->dims[d] + place[d];
@@ -142,7 +142,7 @@ static void compute_scatter(const scout_op *op, void *const *tensors, int64_t co
 static void compute_places(const scout_op *op, void *const *tensors, int64_t count, double *want) {
     const scout_tensor *x = &op->tensors[0];
     const int64_t all = op_elements(x);
-    int64_t at = 0, place[SCOUT_MAX_RANK];
+    int64_t at = 0, place[SCOUT_MAX_RANK] = {0};
     for (int64_t k = 0; k < count; k++) want[k] = 0;
     for (int64_t k = 0; k < all; k++) {
         double value;
@@ -196,7 +196,7 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
         return SCOUT_OK;
     }
     for (int64_t k = 0; move_marks(op) && k < count; k++) {
-        int64_t place[SCOUT_MAX_RANK];
+        int64_t place[SCOUT_MAX_RANK] = {0};
         place_of(&op->tensors[1], from + k, place);
         if (op_is(op, "onehot")) want[k] = marked(op, tensors, place);
         spread[k] = 0;
