@@ -38,7 +38,7 @@ right 1,1,1
 right 3,1023,65
 right 4,2050,129
 check "example: the report fits its schema" fits_schema r.json
-scout --op gemm --shape 5,64,64 --precision fp32 --device cpu --budget 3 --regime burst --custom-kernel ./mine/build/skinny.so --compare
+scout --op gemm --shape 5,64,64 --precision fp32 --device cpu --budget 10 --regime burst --custom-kernel ./mine/build/skinny.so --compare
 check "example, too many rows: nothing to keep" exits 1
 check "example, too many rows: why" prints "up to 4 rows"
 

@@ -28,7 +28,7 @@ check "what was measured to 40 % serves a run that wants no more" test "$(field 
 cp -r fresh beside
 scout ops.json -o other --device scripted:2 --cache-dir beside
 check "it serves none that wants the usual" test "$(field other/run.json 'r["sources"]["measured"]')" = 2
-scout ops.json -o anew --device scripted:2 --cache-dir fresh --target-ci 1%
+scout ops.json -o anew --device scripted:2 --cache-dir fresh --target-ci 2%
 check "and is gone on with for one that wants more" test "$(field anew/run.json 'r["sources"]["measured"]')" = 2
 check "and is gone on with: no pass is lost" python3 "$ROOT/tests/scout/reports.py" went_on again anew
 unset CEILING_SCOUT_SCRIPTED_ADDRESSES
