@@ -45,7 +45,8 @@ check "it is one by its schema" fits_schema plain/model.json
 analyze plain -o with --top 0
 check "text" said with/summary.txt "$sentence"
 check "md" said with/summary.md "**The model: $sentence.**"
-check "page" said with/report.html "$(sed "s|'|\&#39;|g" <<<"$sentence")"
+apostrophe="&#39;"
+check "page" said with/report.html "${sentence//\'/"$apostrophe"}"
 check "json" test "$(field with/summary.json "r['groups'][0]['whole']['ratio'], r['groups'][0]['whole']['default']['sum_us'], r['groups'][0]['whole']['left_out']")" = "(0.9, 1190.0, 1)"
 check "the summary fits its schema" fits_schema with/summary.json
 

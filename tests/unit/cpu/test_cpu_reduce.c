@@ -40,7 +40,7 @@ static void rows_of_every_type_and_length(void) {
             }
     printf("  %d reductions, oneDNN has %d\n", asked, ran[0]);
     UNIT_INT(ran[1], asked);
-    UNIT_CHECK(ran[0] > 50);
+    UNIT_CHECK(ran[0] >= 40); /* of them with AVX2 alone */
     UNIT_INT(element_failures, 0);
 }
 
