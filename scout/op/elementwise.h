@@ -12,7 +12,7 @@
 enum { ELEMENTWISE_FLOAT = 1, ELEMENTWISE_WHOLE = 2, ELEMENTWISE_BOOL = 4 }; /* types of operands */
 enum { ELEMENTWISE_NUMBERS = ELEMENTWISE_FLOAT | ELEMENTWISE_WHOLE, ELEMENTWISE_ALL = 7 };
 /* Of one operator; of a whole chain. */
-enum { ELEMENTWISE_MAX_INPUTS = 8, ELEMENTWISE_MAX_OPERANDS = SCOUT_MAX_TENSORS - 1 };
+enum { ELEMENTWISE_MAX_INPUTS = 8, ELEMENTWISE_MAX_OPERANDS = 11 };
 
 /* The operators: name; least and most operands; types; whether the result is bool; special functions per element; how
  * much the rounding errors of fp32 grow inside, in units of 2^-24 of |want| + spread; whether operands must be positive

@@ -40,6 +40,7 @@
     each(own_generated)                                                                                               \
     each(own_rotary)                                                                                                  \
     each(own_embedding)                                                                                               \
+    each(own_move_joined) /* in one launch */                                                                         \
     each(own_move)                                                                                                    \
     each(dnn_reduce_tensor)                                                                                           \
     each(own_reduce)                                                                                                  \
