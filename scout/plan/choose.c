@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SEARCHED = 200 }; /* groups decided together by search; of more the best are taken first */
-/* Steps of looking: for everything, for what is decided together, for what one group alone may take. */
-static const int64_t all_effort = 1000000000, part_effort = 20000000, group_effort = 2000000;
+/* Groups that are decided together by search; of more the best are taken first, and then so many neighbours searched
+ * again, each time with all others as they are. */
+enum { MOST_SEARCHED = 200, WINDOW = 24 };
+/* Steps of looking: for everything, for what is decided together, for a window, for what one group alone may take. */
+static const int64_t all_effort = 1000000000, part_effort = 20000000, window_effort = 100000, group_effort = 2000000;
 
 typedef struct chooser {
     const choose_problem *p;
@@ -170,6 +172,18 @@ static int *decided_together(chooser *c) {
 
 /* ---- deciding ---- */
 
+typedef struct ranked {
+    int place, group;
+    double gain;
+} ranked;
+
+static int by_place(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->place != y->place) return x->place < y->place ? -1 : 1;
+    if (x->gain != y->gain) return x->gain > y->gain ? -1 : 1;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
 typedef struct part { /* groups that are decided together, what gains most first */
     const int *groups;
     int count, last;             /* last: the last occurrence of any */
@@ -234,16 +248,60 @@ static void search(chooser *c, part *x, int from) {
     search(c, x, from + 1);
 }
 
-static void take_first(chooser *c, part *x) {
+static void take_first(chooser *c, const part *x) {
     for (int k = 0; k < x->count; k++) {
         const int group = x->groups[k];
-        if (!is_free(c, group) || closes_circle(c, &c->p->groups[group], x->last)) continue;
-        take(c, group, group);
-        x->best_taken[k] = 1;
-        x->best += c->gains[group];
+        if (is_free(c, group) && !closes_circle(c, &c->p->groups[group], x->last)) take(c, group, group);
     }
-    for (int k = 0; k < x->count; k++)
-        if (x->best_taken[k]) take(c, x->groups[k], -1);
+}
+
+/* Those of `groups` anew, beside all others that are taken. */
+static void search_window(chooser *c, const int *groups, int count, int last) {
+    uint8_t taken[WINDOW] = {0}, before[WINDOW] = {0};
+    part x = {.groups = groups, .count = count, .last = last, .taken = taken, .best_taken = before};
+    for (int k = 0; k < count; k++) {
+        before[k] = c->group_of[c->p->groups[groups[k]].members[0]] == groups[k];
+        if (!before[k]) continue;
+        x.best += c->gains[groups[k]];
+        take(c, groups[k], -1);
+    }
+    give(c, window_effort);
+    search(c, &x, 0);
+    for (int k = 0; k < count; k++)
+        if (before[k]) take(c, groups[k], groups[k]);
+}
+
+/* The most that these gain where nothing else is taken, or more. */
+static double most_of(chooser *c, const int *groups, int count, int last) {
+    uint8_t taken[WINDOW] = {0}, best_taken[WINDOW] = {0};
+    part x = {.groups = groups, .count = count, .last = last, .taken = taken, .best_taken = best_taken};
+    const double bound = bound_of(c, &x, 0);
+    give(c, window_effort);
+    search(c, &x, 0);
+    return c->effort > 0 ? x.best : bound;
+}
+
+/* More than a search can decide. What is taken stands in best_taken. No choice gains more than the best ones of windows
+ * that lie side by side, each for itself. */
+static void decide_many(chooser *c, part *x, double *bound) {
+    double windows = 0;
+    ranked *order = arena_array(c->arena, ranked, x->count);
+    int *placed = arena_array(c->arena, int, x->count);
+    for (int k = 0; k < x->count; k++) order[k] = (ranked){least(&c->p->groups[x->groups[k]]), x->groups[k], 0};
+    qsort(order, (size_t)x->count, sizeof *order, by_place);
+    for (int k = 0; k < x->count; k++) placed[k] = order[k].group;
+    for (int from = 0; from < x->count; from += WINDOW)
+        windows += most_of(c, placed + from, x->count - from < WINDOW ? x->count - from : WINDOW, x->last);
+    *bound = windows < *bound ? windows : *bound;
+    give(c, part_effort);
+    take_first(c, x);
+    for (int from = 0; from < x->count && c->left > 0; from += WINDOW / 2)
+        search_window(c, placed + from, x->count - from < WINDOW ? x->count - from : WINDOW, x->last);
+    for (int k = 0; k < x->count; k++) {
+        const int group = x->groups[k];
+        x->best_taken[k] = c->group_of[c->p->groups[group].members[0]] == group;
+        if (x->best_taken[k]) x->best += c->gains[group];
+    }
 }
 
 /* Returns what is gained; *bound: what no choice exceeds. */
@@ -258,7 +316,7 @@ static double decide(chooser *c, part *x, double *bound) {
     if (x->count <= MOST_SEARCHED)
         search(c, x, 0);
     else
-        take_first(c, x);
+        decide_many(c, x, bound);
     if (x->count <= MOST_SEARCHED && c->effort > 0) *bound = x->best;
     for (int k = 0; k < x->count; k++)
         if (x->best_taken[k]) {
@@ -267,18 +325,6 @@ static double decide(chooser *c, part *x, double *bound) {
         }
     arena_rewind(c->arena, mark);
     return x->best;
-}
-
-typedef struct ranked {
-    int part, group;
-    double gain;
-} ranked;
-
-static int by_part(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->part != y->part) return x->part < y->part ? -1 : 1;
-    if (x->gain != y->gain) return x->gain > y->gain ? -1 : 1;
-    return (x->group > y->group) - (x->group < y->group);
 }
 
 static void decide_all(chooser *c, choose_choice *to) {
@@ -292,12 +338,12 @@ static void decide_all(chooser *c, choose_choice *to) {
             while (together[at] != at) at = together[at];
             all[count++] = (ranked){at, g, c->gains[g]};
         }
-    if (count > 0) qsort(all, (size_t)count, sizeof *all, by_part);
+    if (count > 0) qsort(all, (size_t)count, sizeof *all, by_place);
     for (int k = 0; k < count; k++) groups[k] = all[k].group;
     for (int k = 0, end; k < count; k = end) {
         part x = {.groups = groups + k};
         double bound = 0;
-        for (end = k; end < count && all[end].part == all[k].part; end++) x.count++;
+        for (end = k; end < count && all[end].place == all[k].place; end++) x.count++;
         to->cost -= decide(c, &x, &bound);
         to->bound -= bound;
     }

@@ -195,7 +195,7 @@ static void a_gap_is_stated(void) {
     const choose_choice *c = choose_groups(&problem, &a);
     const double least = c->alone - best[0];
     UNIT_CHECK(c->bound < c->cost && c->bound <= least && least <= c->cost && c->cost < c->alone);
-    UNIT_CHECK(c->cost < 1.1 * least);
+    UNIT_CHECK(c->cost < 1.005 * least && c->bound > 0.95 * least);
     arena_free(&a);
 }
 
