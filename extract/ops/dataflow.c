@@ -41,6 +41,11 @@ typedef struct flow_builder {
     int *begins;        /* by graph: the occurrence that its body begins with */
 } flow_builder;
 
+int dataflow_occurrence_of(const dataflow *d, const work *w) {
+    const int at = d->occurrence_of[w->node->id];
+    return at < d->occurrence_count && d->occurrences[at].w == w ? at : -1;
+}
+
 bool dataflow_is_alias(const dataflow_tensor *t) { return t->source >= 0 && t->producer < 0; }
 
 /* ---- units ---- */
@@ -272,7 +277,7 @@ static void add_occurrence(flow_builder *b, const unit *u, int begin) {
     }
     make_tensors(b, w, w->free ? begin : d->occurrence_count);
     tell_views(b, w);
-    d->occurrence_count++;
+    d->occurrence_of[w->node->id] = d->occurrence_count++;
 }
 
 /* ---- order ---- */
@@ -394,6 +399,7 @@ const dataflow *dataflow_build(const catalog *c) {
     b.begins = arena_array(c->arena, int, m->graph_count);
     b.to->tensors = arena_array(c->arena, dataflow_tensor, m->tensor_count);
     b.to->occurrences = arena_array(c->arena, dataflow_occurrence, b.unit_count);
+    b.to->occurrence_of = arena_array(c->arena, int, m->node_count);
     for (int k = 0; k < m->main->input_count; k++) row_of(&b, m->main->inputs[k], type_of(&b, m->main->inputs[k]));
     order_region(&b, m->main);
     keep_outputs(&b);

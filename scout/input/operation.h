@@ -37,6 +37,7 @@ typedef struct operation_tensor { /* of the dataflow */
     int producer;                 /* the occurrence that makes it; -1: none does, as of what lies in another one */
     int from, to;                 /* occurrences between which it is needed, views of it included */
     bool constant;                /* a weight, or computed when the model is loaded */
+    bool kept;                    /* an output of the model, or one lies in it */
     dtype type;
 } operation_tensor;
 

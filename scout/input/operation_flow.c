@@ -6,8 +6,8 @@ json_t *operation_flow_to_json(const operation_flow *f, json_builder *b) {
            *edges = json_new_array(b);
     for (int k = 0; k < f->tensor_count; k++) {
         const operation_tensor *t = &f->tensors[k];
-        const int64_t x[] = {t->bytes, t->source, t->offset,   t->scattered,    t->producer,
-                             t->from,  t->to,     t->constant, (int64_t)t->type};
+        const int64_t x[] = {t->bytes, t->source, t->offset,   t->scattered, t->producer,
+                             t->from,  t->to,     t->constant, t->kept,      (int64_t)t->type};
         json_push(b, tensors, json_new_ints(b, sizeof x / sizeof *x, x));
     }
     for (int k = 0; k < f->occurrence_count; k++) {
@@ -57,7 +57,8 @@ operation_flow *operation_flow_from_json(const json_t *o, int operations, arena 
         t->from = (int)number(&r, 5, 0, f->occurrence_count);
         t->to = (int)number(&r, 6, -1, f->occurrence_count);
         t->constant = number(&r, 7, 0, 1) == 1;
-        const int64_t type = number(&r, 8, 0, INT32_MAX);
+        t->kept = number(&r, 8, 0, 1) == 1;
+        const int64_t type = number(&r, 9, 0, INT32_MAX);
         t->type = dtype_known(type) ? (dtype)type : DTYPE_NONE;
     }
     for (int k = 0; k < f->occurrence_count; k++) {

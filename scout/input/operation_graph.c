@@ -418,6 +418,7 @@ static operation_flow *make_flow(const graph_reader *g) {
                                            .from = t->from,
                                            .to = t->to,
                                            .constant = t->kind == KIND_WEIGHT || t->kind == KIND_CONSTANT,
+                                           .kept = t->kept || t->kind == KIND_OUTPUT,
                                            .type = (dtype)t->type};
     }
     f->occurrences = g->occurrences;

@@ -1,9 +1,7 @@
 /* The first tensor in order that has the type and the size, in rounds from what is likely to what is possible. */
 #include "scout/plan/binding.h"
 
-#include "scout/fusion/fusion.h"
-
-#include <stdbool.h>
+#include <stdlib.h>
 
 int binding_owner(const operation_flow *f, int tensor) {
     const int source = f->tensors[tensor].source;
@@ -46,10 +44,13 @@ static int find(const operation_flow *f, const operation_occurrence *at, const s
 
 int binding_tensors(const operation_flow *f, const operation_occurrence *at, const scout_op *op, int *to) {
     int found = 0;
-    for (uint32_t k = 0; k < op->tensor_count; k++) to[k] = -1;
     for (int round = 0; round < ROUNDS; round++)
         for (uint32_t k = 0; k < op->tensor_count; k++)
             if (to[k] < 0) to[k] = find(f, at, op, k, to, round);
     for (uint32_t k = 0; k < op->tensor_count; k++) found += to[k] >= 0;
     return found;
+}
+
+void binding_begin(int *to) {
+    for (int k = 0; k < SCOUT_MAX_TENSORS; k++) to[k] = -1;
 }

@@ -107,6 +107,7 @@ static void want(scout_role role, uint64_t bytes) {
 
 static int bind(int read, int made, int *to) {
     const operation_occurrence at = {.read = 0, .made = read, .after = read + made};
+    binding_begin(to);
     return binding_tensors(&flow, &at, &op, to);
 }
 
