@@ -158,7 +158,7 @@ static void blame(replay_unit *u, int lane, const scout_why *why) {
 }
 
 /* A launch that failed names its operation. */
-static scout_answer launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
+scout_answer replay_launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
                                scout_answer (*launch)(replay *r, const replay_step *s, int lane, uint32_t copy,
                                                       void *stream, scout_why *why)) {
     const replay_course *c = &r->courses[lane];
@@ -184,7 +184,7 @@ static scout_answer enqueue(void *context, uint32_t launch, void *stream, scout_
     replay_lane *l = context;
     replay *r = l->replay;
     const uint32_t copy = (r->captured ? l->first + launch : l->turn++) % r->memory.copies;
-    return launch_all(r, l->lane, copy, stream, why, replay_launch);
+    return replay_launch_all(r, l->lane, copy, stream, why, replay_launch);
 }
 
 static scout_answer sequence_of(replay_lane *l, uint32_t launches, uint32_t first, scout_sequence **out,
@@ -239,7 +239,7 @@ static void drop_sequences(replay *r) {
 
 static void beat(void *context, double seconds) { replay_tell(context, NULL, "replay", fmin(seconds, 3600)); }
 
-static void look_at_lanes(replay *r) {
+void replay_look_at_lanes(replay *r) {
     r->two = replay_groups_standing(r) > 0;
     for (int k = 0; k < r->request->operation_count; k++)
         r->two = r->two || (!r->units[k].out && r->units[k].planned && r->units[k].choice_of[1] == 1);
@@ -289,7 +289,7 @@ static bool is_as_laid_out(const replay *r) { return replay_groups_standing(r) =
 
 static void time_all(replay *r) {
     for (int left = choices_left(r), before = left + 1; left > 0 && left < before && r->answer == SCOUT_OK;) {
-        look_at_lanes(r);
+        replay_look_at_lanes(r);
         if (time_lanes(r)) return;
         before = left;
         left = choices_left(r); /* as many as before: none was to blame */
@@ -330,7 +330,7 @@ static scout_answer launch_timed(replay *r, const replay_step *s, int lane, uint
 static scout_answer enqueue_timed(void *context, uint32_t launch, void *stream, scout_why *why) {
     replay_lane *l = context;
     (void)launch;
-    return launch_all(l->replay, l->lane, l->turn++ % l->replay->memory.copies, stream, why, launch_timed);
+    return replay_launch_all(l->replay, l->lane, l->turn++ % l->replay->memory.copies, stream, why, launch_timed);
 }
 
 enum { IN_PLACE_TIMES = 9 };
@@ -415,9 +415,13 @@ static bool time_as_laid_out(replay *r) {
 static void pass_work(replay *r) {
     if (!r->opened) open_all(r);
     if (r->answer != SCOUT_OK) return;
+    if (r->pass.trace && r->checked) {
+        replay_trace_lanes(r);
+        return;
+    }
     while (!time_as_laid_out(r)) continue;
     if (r->answer != SCOUT_OK) return;
-    look_at_lanes(r);
+    replay_look_at_lanes(r);
     look_at_end(r);
     for (int k = 0; r->pass.in_place && !r->api->has_graphs && k < (r->two ? 2 : 1) && r->answer == SCOUT_OK; k++)
         time_in_place(r, k);

@@ -46,6 +46,7 @@ typedef struct replay_pass {
     uint64_t seed; /* of what tensors hold and where they lie */
     double hold_s; /* as measure_pass has it */
     bool in_place; /* each launch is timed where it stands, too, if the device launches directly */
+    bool trace;    /* nothing is timed: the kernels of a run are told, if the device has a tracer */
 } replay_pass;
 
 typedef struct replay replay;

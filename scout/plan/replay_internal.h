@@ -47,6 +47,7 @@ typedef struct replay_unit { /* an operation, or a fusion */
     bool allowed;                    /* of a fusion: its tolerance has that of its parts */
     bool planned;                    /* the plan takes it: an operation by itself at one of its occurrences at least */
     double in_place_s[REPLAY_LANES]; /* of all its launches in a run; 0: not known */
+    int64_t traced[REPLAY_LANES];    /* launches, where in_place_s is of their kernels alone; else 0 */
 } replay_unit;
 
 typedef struct replay_step {
@@ -94,6 +95,12 @@ typedef struct replay_memory {
     uint64_t activation_bytes[REPLAY_LANES], least_bytes; /* least: of the first lane's activations */
 } replay_memory;
 
+typedef struct replay_trace { /* of one run of a lane */
+    scout_trace_event *events;
+    int *units; /* by event */
+    uint32_t count;
+} replay_trace;
+
 struct replay {
     const scout_device_api *api;
     scout_device *device;
@@ -123,7 +130,9 @@ struct replay {
     lanes_lane figures[REPLAY_LANES];
     scout_telemetry telemetry;
     lanes_learned learned;
-    double *timing; /* by step: what its launches took, while they are timed in place */
+    replay_trace traces[REPLAY_LANES];
+    scout_why untraced; /* code "": nothing kept it from being traced */
+    double *timing;     /* by step: what its launches took, while they are timed in place */
     replay_pass pass;
     double started_s;
     struct { /* of the check */
@@ -178,5 +187,15 @@ void replay_check_seen(replay *r, int unit, double error);
 void replay_check_group(replay *r, const replay_step *s);
 /* Numbers that the step has just made, and that are infinite or none: `nonfinite`. */
 void replay_count_nonfinite(replay *r, const replay_step *s);
+
+/* All launches of a run of that lane, in its order. What failed is to blame for it. */
+scout_answer replay_launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
+                               scout_answer (*launch)(replay *r, const replay_step *s, int lane, uint32_t copy,
+                                                      void *stream, scout_why *why));
+void replay_look_at_lanes(replay *r); /* how much they launch by now */
+
+/* replay_trace.c: in place of a pass. */
+void replay_trace_lanes(replay *r);
+json_t *replay_trace_json(const replay *r, json_builder *b);
 
 json_t *replay_json(const replay *r);

@@ -51,6 +51,8 @@ static json_t *in_place_json(const replay *r, json_builder *b) {
         json_put_text(b, one, "operation", u->of->operation.id);
         if (first_s > 0) json_put_real(b, one, "default_us", 1e6 * first_s);
         if (best_s > 0) json_put_real(b, one, "best_us", 1e6 * best_s);
+        if (r->pass.trace) json_put_int(b, one, "default_launches", u->traced[0]);
+        if (r->pass.trace) json_put_int(b, one, "best_launches", u->traced[r->two]);
         json_push(b, list, one);
     }
     return list;
@@ -86,7 +88,8 @@ static json_t *facts_json(const replay *r, json_builder *b) {
     json_put(b, to, "left_out", out);
     json_put(b, to, "as_default", waned);
     json_put(b, to, "apart", apart);
-    if (r->pass.in_place) json_put(b, to, "in_place", in_place_json(r, b));
+    if (r->pass.in_place || r->pass.trace) json_put(b, to, "in_place", in_place_json(r, b));
+    if (r->pass.trace) json_put(b, to, "trace", replay_trace_json(r, b));
     return to;
 }
 

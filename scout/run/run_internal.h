@@ -283,6 +283,9 @@ bool run_plan_read(run *r, const char *path, run_plan *to, status *st);
 bool run_replay(run *r, double end_s, bool alone, status *st);
 void run_replay_forget(const run *r); /* model.json is of what was measured before */
 
+/* run_trace.c */
+json_t *run_trace_json(const json_t *trace, const char *model, json_builder *b);
+
 /* run_json.c */
 typedef struct run_counts {
     int statuses[ROW_STATUS_COUNT];

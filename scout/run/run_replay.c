@@ -15,7 +15,9 @@
 
 static const size_t MOST_MEMORY = (size_t)2 << 30;
 enum { MOST_OCCURRENCES = 50000, LEAST_PASSES = 4, IN_PLACE_PASSES = 3, RUN_BYTES = 64 << 20 };
-static const char *const files[] = {"model.json", "plan.json"}, *const kinds[] = {"model", "plan"};
+enum { MODEL_FILE, PLAN_FILE, TRACE_FILE, FILES };
+static const char *const files[] = {"model.json", "plan.json", "trace.json"};
+static const char *const kinds[] = {"model", "plan", "trace"}; /* of the schemas */
 static const double target = 0.01, hold_s = 1.5;
 static const double pass_runs = 40, fill_bytes_per_s = 0.5e9; /* what a first pass takes at least, roughly */
 
@@ -26,6 +28,7 @@ typedef struct share { /* of an operation or a fusion, by its report */
     double least_us;         /* of one without a figure; 0: not known */
     double in_place[2];      /* sums over passes */
     int in_place_passes[2];
+    double traced[2]; /* launches whose kernels alone that is */
 } share;
 
 typedef struct replay_run {
@@ -37,6 +40,8 @@ typedef struct replay_run {
     bool least;                  /* the least is made whatever it takes */
     int pass, device;            /* device: the one that does all; -1: not known */
     bool over, again;            /* again: it was begun again */
+    bool traces;                 /* the job under way, the last one */
+    json_t *trace;               /* owned */
     status failure;
 } replay_run;
 
@@ -133,6 +138,7 @@ static json_t *job_of(replay_run *w, const run_device *d) {
     }
     if (w->pass == 1 || figures_hold_again(w->measurement)) json_put_real(&b, to, "hold_s", hold_s);
     json_put_bool(&b, to, "in_place", w->pass > 1 && w->pass <= 1 + IN_PLACE_PASSES);
+    if (w->traces) json_put_bool(&b, to, "trace", true);
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     json_put(&b, to, "flow", operation_flow_to_json(r->list.flow, &b));
     json_put(&b, to, "operations", operations_json(w, &b));
@@ -149,14 +155,23 @@ static bool is_enough(const replay_run *w) {
     return passes >= estimate_last_look() || (estimate_look(passes) && !figures_wide(w->measurement));
 }
 
+/* Once, when all is timed: a tracer may leave launches dearer than they were. A host tells its times in place as it
+ * goes. */
+static bool wants_trace(const replay_run *w) {
+    const bool host = json_is_true(json_object_get(w->measurement, "host"));
+    return w->measurement && !w->traces && !host && run_now() < w->end_s;
+}
+
 static json_t *next(void *context, int device, int *job) {
     replay_run *w = context;
     char what[64];
     *job = 0;
-    if (w->over || *w->r->stop || (w->device >= 0 && w->device != device) || is_enough(w)) return NULL;
+    if (w->over || *w->r->stop || (w->device >= 0 && w->device != device)) return NULL;
+    if (is_enough(w) && !wants_trace(w)) return NULL;
+    w->traces = is_enough(w);
     w->device = device;
-    w->pass++;
-    snprintf(what, sizeof what, "pass %d", w->pass);
+    if (!w->traces) w->pass++;
+    snprintf(what, sizeof what, w->traces ? "what each kernel takes" : "pass %d", w->pass);
     show_progress_set(&w->r->progress, &(show_progress_state){.part = NAN,
                                                               .left_s = NAN,
                                                               .phases = "the model as a whole",
@@ -172,6 +187,7 @@ static int item_of(const run *r, const char *id) {
 }
 
 static void add_in_place(replay_run *w, const json_t *list) {
+    static const char *const launches[] = {"default_launches", "best_launches"};
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *one = json_array_get(list, k);
         const int at = item_of(w->r, json_get_text(one, "operation"));
@@ -180,6 +196,7 @@ static void add_in_place(replay_run *w, const json_t *list) {
             if (!(us[lane] > 0)) continue;
             w->shares[at].in_place[lane] += us[lane];
             w->shares[at].in_place_passes[lane]++;
+            w->shares[at].traced[lane] = fmax(json_get_number(one, launches[lane]), 0);
         }
     }
 }
@@ -209,12 +226,20 @@ static void begin_again(replay_run *w) {
         share *s = &w->shares[k];
         s->in_place[0] = s->in_place[1] = 0;
         s->in_place_passes[0] = s->in_place_passes[1] = 0;
+        s->traced[0] = s->traced[1] = 0;
     }
 }
 
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
     replay_run *w = context;
+    const json_t *told = json_object_get(result, "replay");
     (void)device, (void)job;
+    if (w->traces) { /* without it, everything is known but for that */
+        add_in_place(w, json_object_get(told, "in_place"));
+        w->trace = json_deep_copy(json_object_get(told, "trace"));
+        w->over = true;
+        return;
+    }
     if (!json_is_array(json_object_get(result, "candidates"))) {
         w->over = true;
         w->failure = *st;
@@ -325,10 +350,22 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
     return to;
 }
 
+/* What a launch takes beside its kernels: what is left of the run, shared out alike. 0: times hold it already. */
+static double between_us(const replay_run *w, int lane) {
+    const double run_us = json_get_positive(
+        json_object_get(row_named(w->measurement, lane == 0 ? "default" : "best"), "time_us"), "median");
+    double busy_us = 0, launches = 0;
+    for (int k = 0; k < w->r->item_count; k++) {
+        if (w->shares[k].traced[lane] > 0) busy_us += w->shares[k].in_place[lane];
+        launches += w->shares[k].traced[lane];
+    }
+    return launches > 0 && run_us > busy_us ? (run_us - busy_us) / launches : 0;
+}
+
 /* An operation that the plan has in groups alone has no time of its own there, a fusion none by default. */
 static json_t *in_place_json(const replay_run *w, json_builder *b) {
     const run *r = w->r;
-    const double *planned = planned_us(w);
+    const double *planned = planned_us(w), between[] = {between_us(w, 0), between_us(w, 1)};
     json_t *list = json_new_array(b);
     for (int k = 0; k < r->item_count; k++) {
         const share *s = &w->shares[k];
@@ -338,11 +375,11 @@ static json_t *in_place_json(const replay_run *w, json_builder *b) {
         json_put_text(b, one, "operation", id);
         json_put_int(b, one, "count", r->items[k].operation->count);
         if (s->in_place_passes[0] > 0) {
-            json_put_real(b, one, "default_us", s->in_place[0] / s->in_place_passes[0]);
+            json_put_real(b, one, "default_us", s->in_place[0] / s->in_place_passes[0] + s->traced[0] * between[0]);
             json_put_real(b, one, "default_sum_us", s->default_us);
         }
         if (s->in_place_passes[1] > 0) {
-            json_put_real(b, one, "best_us", s->in_place[1] / s->in_place_passes[1]);
+            json_put_real(b, one, "best_us", s->in_place[1] / s->in_place_passes[1] + s->traced[1] * between[1]);
             json_put_real(b, one, "best_sum_us", planned[k] > 0 ? planned[k] : s->default_us);
         }
         json_push(b, list, one);
@@ -451,6 +488,8 @@ static json_t *model_json(const replay_run *w, json_builder *b) {
             json_put(b, to, copied[k], json_deep_copy(json_object_get(w->facts, copied[k])));
     json_put(b, to, "left_out", left_out_json(w, b));
     json_put(b, to, "operations", in_place_json(w, b));
+    if (between_us(w, 0) > 0) json_put_real(b, to, "between_us", between_us(w, 0));
+    if (json_get_text_or_null(w->trace, "not")) json_put_text(b, to, "untraced", json_get_text(w->trace, "not"));
     json_put(b, to, "passes", passes_json(w->measurement, b));
     json_put_known(b, to, "seconds", json_get_number(w->measurement, "seconds"));
     return to;
@@ -497,9 +536,34 @@ static json_t *plan_json(replay_run *w, json_builder *b) {
 static bool save_plan(replay_run *w, status *st) {
     char path[4096];
     json_builder b = {0};
-    if (!path_of(w->r, "plan.json", path, sizeof path)) return true;
+    if (!path_of(w->r, files[PLAN_FILE], path, sizeof path)) return true;
     settle_plan(w);
     json_t *to = json_finish(&b, plan_json(w, &b), st);
+    const bool good = to && json_save(path, to, st);
+    json_decref(to);
+    return good;
+}
+
+/* One that an earlier run has written. */
+static void forget(const run *r, int file) {
+    const json_limits limits = {.bytes = RUN_BYTES};
+    char path[4096];
+    status st = {0};
+    if (!path_of(r, files[file], path, sizeof path) || access(path, F_OK) != 0 || files_is_link(path)) return;
+    json_t *old = json_read(path, &limits, &st);
+    if (old && json_check_schema(old, kinds[file], 1, path, &st)) unlink(path);
+    json_decref(old);
+}
+
+static bool save_trace(const replay_run *w, status *st) {
+    char path[4096];
+    json_builder b = {0};
+    if (json_array_size(json_object_get(w->trace, "default")) == 0) {
+        forget(w->r, TRACE_FILE);
+        return true;
+    }
+    if (!path_of(w->r, files[TRACE_FILE], path, sizeof path)) return true;
+    json_t *to = json_finish(&b, run_trace_json(w->trace, w->r->list.model, &b), st);
     const bool good = to && json_save(path, to, st);
     json_decref(to);
     return good;
@@ -508,9 +572,9 @@ static bool save_plan(replay_run *w, status *st) {
 static bool save(replay_run *w, status *st) {
     char path[4096];
     json_builder b = {0};
-    if (!path_of(w->r, "model.json", path, sizeof path)) return true;
+    if (!path_of(w->r, files[MODEL_FILE], path, sizeof path)) return true;
     json_t *to = json_finish(&b, model_json(w, &b), st);
-    const bool good = to && json_save(path, to, st) && save_plan(w, st);
+    const bool good = to && json_save(path, to, st) && save_plan(w, st) && save_trace(w, st);
     if (good && !w->r->options->quiet) show_whole(stdout, &w->r->arena, to);
     json_decref(to);
     return good;
@@ -526,7 +590,7 @@ static bool is_there(const replay_run *w) {
     status st = {0};
     for (int k = 0; k < r->item_count; k++)
         if (r->items[k].source == RUN_MEASURED) return false;
-    if (!path_of(r, "model.json", path, sizeof path) || access(path, F_OK) != 0) return false;
+    if (!path_of(r, files[MODEL_FILE], path, sizeof path) || access(path, F_OK) != 0) return false;
     json_t *old = json_read(path, &limits, &st);
     const bool whole = old && json_check_schema(old, "model", 1, path, &st);
     bool same = false;
@@ -549,7 +613,7 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     replay_run w = {.r = r, .end_s = end_s, .least = least, .device = -1};
     char path[4096];
     int parts = 0;
-    for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+    for (int k = 0; k < FILES; k++)
         if (path_of(r, files[k], path, sizeof path) && run_files_refuse_link(path, st)) return false;
     read_shares(&w);
     for (int k = 0; k < r->list.count; k++) parts += w.shares[k].takes_part;
@@ -582,19 +646,12 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
         run_warn(r, "the model as a whole: pass %d failed: %s", w.pass, w.failure.text);
     json_decref(w.measurement);
     json_decref(w.facts);
+    json_decref(w.trace);
     return saved;
 }
 
 void run_replay_forget(const run *r) {
-    const json_limits limits = {.bytes = RUN_BYTES};
-    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        char path[4096];
-        status st = {0};
-        if (!path_of(r, files[k], path, sizeof path) || access(path, F_OK) != 0 || files_is_link(path)) continue;
-        json_t *old = json_read(path, &limits, &st);
-        if (old && json_check_schema(old, kinds[k], 1, path, &st)) unlink(path);
-        json_decref(old);
-    }
+    for (int k = 0; k < FILES; k++) forget(r, k);
 }
 
 /* ---- --replay ---- */

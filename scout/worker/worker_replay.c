@@ -122,7 +122,8 @@ json_t *worker_jobs_replay(worker *w, const json_t *body, worker_end *end) {
     const replay_pass pass = {.number = (int)fmax(worker_request_number(body, "pass", 1), 1),
                               .seed = (uint64_t)json_integer_value(json_object_get(body, "seed")),
                               .hold_s = worker_request_number(body, "hold_s", 0),
-                              .in_place = json_is_true(json_object_get(body, "in_place"))};
+                              .in_place = json_is_true(json_object_get(body, "in_place")),
+                              .trace = json_is_true(json_object_get(body, "trace"))};
     json_t *result = replay_run(r->replay, &pass, &end->answer, &end->why);
     if (!result) worker_replay_forget(w);
     return result;

@@ -42,6 +42,14 @@ check "activations lie as the dataflow says" field model/model.json "r['memory']
 check "nothing is left out" field model/model.json "r['left_out'] == [] and r['as_default'] == [] and r['launches'] == 3"
 check "occurrences were compared" field model/model.json "r['check']['compared'] == 3 and r['check']['error'] <= r['check']['tolerance']"
 check "four passes at least" field model/model.json "len(r['passes']) >= 4"
+check "each operation's time in place is told" field model/model.json "[o['operation'] for o in r['operations']] == ['square', 'wide']"
+check "in place all of them are the run" field model/model.json \
+    "abs(sum(o['default_us'] for o in r['operations']) / r['default']['time_us'] - 1) < 0.001"
+check "what lies between is a launch's own time" field model/model.json "abs(r['between_us'] - 20) < 0.5 and 'untraced' not in r"
+check "the trace has both runs, kernel by kernel" field model/trace.json \
+    "[(e['name'], e['tid']) for e in r['traceEvents'] if e['ph'] == 'X'] == [(n, t) for t in (1, 2) for n in ('square', 'square', 'wide')]"
+check "and one kernel after another" field model/trace.json \
+    "all(a['ts'] + a['dur'] <= b['ts'] for a, b in zip(r['traceEvents'][3:], r['traceEvents'][4:]) if b['ph'] == 'X' and a['ph'] == 'X' and a['tid'] == b['tid'])"
 if [[ -x $ROOT/out/venv/bin/python ]]; then
     check "it fits its schema" "$ROOT/out/venv/bin/python" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" model/model.json
 else
@@ -56,13 +64,18 @@ scout --replay model
 check "--replay: exit 0" exits 0
 check "--replay measures again, and writes the same plan" field model/model.json \
     "r['plan'] == json.load(open('before.json'))['plan'] and r['taken'] >= json.load(open('before.json'))['taken']"
+CEILING_SCOUT_SCRIPTED_UNTRACED=1 scout --replay model
+check "without a tracer: exit 0" exits 0
+check "without a tracer it is said, and no operation is told of" field model/model.json \
+    "r['untraced'] == 'it has no tracer' and r['operations'] == [] and r['default']['time_us'] > 0"
+check "without a tracer: no trace of before" test ! -e model/trace.json
 mv model/ops.json elsewhere.json
 scout --replay model
 check "--replay without operations: exit 3" exits 3
 check "--replay without operations: says what is missing" says "has no ops.json"
 mv elsewhere.json model/ops.json
 scout model/ops.json -o model --device scripted:0 --resume --no-replay
-check "--no-replay: what was said before is gone" test ! -e model/model.json
+check "--no-replay: what was said before is gone" test ! -e model/model.json -a ! -e model/trace.json
 scout --replay model --only square
 check "--replay takes no operation: exit 2" exits 2
 mkdir nothing

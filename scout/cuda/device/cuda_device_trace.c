@@ -158,12 +158,17 @@ static scout_answer flush(scout_why *why) {
     return cupti.flush(1) == CUPTI_SUCCESS ? SCOUT_OK : scout_say(why, SCOUT_NO, "library", "CUPTI gives no records");
 }
 
-/* The graph is made while records are on: what was made before does not tell its nodes. Its first run loads. */
+/* It runs so long before the run that is told, as the clock is another one after a rest. */
+static const double warm_s = 0.3;
+
+/* The graph is made while records are on: what was made before does not tell its nodes. */
 static scout_answer record_and_run(noted *n, scout_why *why) {
     scout_sequence *sequence = NULL;
     double seconds = 0;
     scout_answer answer = cuda_device_record(n->device, 1, 1, enqueue_noted, n, &sequence, why);
-    for (int warm = 1; warm >= 0 && answer == SCOUT_OK; warm--) {
+    const double begun = cuda_device_now(n->device);
+    for (bool last = false, over = false; !over && answer == SCOUT_OK; over = last) {
+        last = cuda_device_now(n->device) - begun >= warm_s;
         answer = flush(why);
         cupti.count = 0;
         if (answer == SCOUT_OK) answer = cuda_device_play(n->device, &sequence, 1, &seconds, why);

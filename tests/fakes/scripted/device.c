@@ -343,6 +343,31 @@ static const scout_reference *const references[] = {&scripted_reference};
 static const scout_candidate *const candidates[] = {&scripted_blas, &scripted_stream_k, &scripted_sparse,
                                                     &scripted_absent};
 
+/* What a run of it takes, work by work. CEILING_SCOUT_SCRIPTED_UNTRACED: there is no tracer. */
+static scout_answer trace(scout_device *d, uint32_t launches, scout_enqueue enqueue, void *context, uint32_t most,
+                          scout_trace_event *events, uint32_t *seen, scout_why *why) {
+    scout_sequence q = {.graph = true, .launches = 1, .enqueue = enqueue, .context = context};
+    scout_answer answer = check(d, why);
+    if (getenv("CEILING_SCOUT_SCRIPTED_UNTRACED")) return scout_say(why, SCOUT_NO, "library", "it has no tracer");
+    *seen = 0;
+    for (uint32_t k = 0; k < launches && answer == SCOUT_OK; k++) {
+        q.count = 0;
+        d->recording = &q;
+        answer = enqueue(context, k, &d->stream, why);
+        d->recording = NULL;
+        for (size_t n = 0; n < q.count && answer == SCOUT_OK && *seen < most; n++) {
+            scout_trace_event *e = &events[(*seen)++];
+            e->start_s = d->now_s, e->launch = k;
+            snprintf(e->name, sizeof e->name, "work %zu", n);
+            d->now_s += take(d, &q.work[n]) - launch_s;
+            e->end_s = d->now_s;
+            d->now_s += launch_s;
+        }
+    }
+    free(q.work);
+    return answer;
+}
+
 static void profile(scout_device *d, int on) {
     const char *path = getenv("CEILING_SCOUT_SCRIPTED_PROFILE");
     FILE *f = path && !on ? fopen(path, "ae") : NULL;
@@ -399,4 +424,5 @@ scout_device_api scripted_device = {
     .profile = profile,
     .made_of = made_of,
     .beside = beside,
+    .trace = trace,
 };
