@@ -1,5 +1,5 @@
-/* What the comparison of rust/scout-dispatch with the C library cannot call, because it is inline: keys, and the lookups of
- * a generated header (table.h, prefix made). Entries are told by their numbers, -1: none. */
+/* What the comparison of rust/scout-dispatch with the C library cannot call, because it is inline: keys, and the
+ * lookups of a generated header (table.h, prefix made). Entries are told by their numbers, -1: none. */
 #include "dispatch/scout_dispatch.h"
 #include "table.h"
 
