@@ -34,6 +34,12 @@ static const char *name_of(arena *a, const char *path, const char *otherwise) {
     return arena_strndup(a, start, n);
 }
 
+/* The run says itself which file it is. */
+static const char *without_path(const char *text, const char *path) {
+    const size_t n = strlen(path);
+    return strncmp(text, path, n) == 0 && strncmp(text + n, ": ", 2) == 0 ? text + n + 2 : text;
+}
+
 static void check(const arena *a, const config_run *run, const config_read *c) {
     const config_values *v = &c->values;
     const char *type = c->family->model_type;
@@ -59,7 +65,7 @@ config_model config_make(arena *a, const config_run *run) {
     status st = {0};
     onnx_writer o;
     const int64_t batch = run->batch > 0 ? run->batch : 1;
-    if (!config_read_file(&c, run->path, &st)) guard_fail(a->guard, st.code, "%s", st.text);
+    if (!config_read_file(&c, run->path, &st)) guard_fail(a->guard, st.code, "%s", without_path(st.text, run->path));
     check(a, run, &c);
     onnx_begin(&o, a);
     if (run->token_count == 0) {

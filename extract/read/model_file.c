@@ -51,14 +51,10 @@ static const char *other_format(const uint8_t *bytes, uint64_t size) {
     return NULL;
 }
 
-static bool is_machines_fault(int error) {
-    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
-}
-
 /* Opens and maps, or says why not. Owns nothing afterwards but the map. */
 static status_code map_file(const char *path, const uint8_t **base, uint64_t *size, status *st) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 && is_machines_fault(errno))
+    if (fd < 0 && files_machines_fault(errno))
         return status_set(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", path, strerror(errno));
     if (fd < 0) return status_set(st, STATUS_INPUT, "cannot be opened: %s", strerror(errno));
     struct stat s;

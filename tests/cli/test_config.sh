@@ -75,7 +75,7 @@ config_refused() { # WHAT CODE TEXT CONFIG ARGUMENTS…
 config_refused "an unknown family" 3 "\"mamba\" is not known; $known" '{"model_type": "mamba"}' --tokens 1
 config_refused "no family" 3 "$known" '{}' --tokens 1
 config_refused "no object" 3 "an object is expected" '[]' --tokens 1
-config_refused "no JSON" 3 "bad.json" '{"model_type": ' --tokens 1
+config_refused "no JSON" 3 "extract_ops: bad.json: line 1" '{"model_type": ' --tokens 1
 config_refused "an unknown activation" 3 '"snake", which is not known' '{"model_type": "llama", "hidden_act": "snake"}' --tokens 1
 config_refused "an unknown type" 3 "must be float32, float16 or bfloat16" '{"model_type": "llama", "dtype": "int4"}' --tokens 1
 config_refused "an unknown architecture" 3 "known are …ForCausalLM" '{"model_type": "llama", "architectures": ["LlamaForX"]}' --tokens 1
