@@ -133,12 +133,22 @@ static const char *heads(builder *b, const char *x, const char *path, int64_t co
 
 static int64_t rotated_width(const builder *b) { return (int64_t)((double)b->v->head * b->v->rotated) / 2 * 2; }
 
-/* Angles come from outside, as where a model is served. */
+/* Part of the last dimension. */
+static const char *slice(builder *b, const char *x, const char *path, int rank, int64_t from, int64_t to) {
+    return node(b, "Slice", path, INPUTS(x, numbers(b, DIMS(from)), numbers(b, DIMS(to)), numbers(b, DIMS(rank - 1))));
+}
+
+/* Angles come from outside, as where a model is served. What is not rotated is put behind again. */
 static const char *rotate(builder *b, const char *x, const char *path) {
     const int64_t rotated = rotated_width(b);
-    const char *const angles[2] = {text(b, "%scos", b->prefix), text(b, "%ssin", b->prefix)};
-    const char *name = open_node(b, "RotaryEmbedding", text(b, "%s.rotary", path), INPUTS(x, angles[0], angles[1]));
-    if (rotated < b->v->head) onnx_int(b->onnx, "rotary_embedding_dim", rotated);
+    const bool all = rotated == b->v->head;
+    const char *moved = all ? x : slice(b, x, text(b, "%s.rotated", path), 4, 0, rotated);
+    const char *rest = all ? NULL : slice(b, x, text(b, "%s.passed", path), 4, rotated, b->v->head);
+    const char *cosine = text(b, "%scos", b->prefix), *sine = text(b, "%ssin", b->prefix);
+    moved = node(b, "RotaryEmbedding", text(b, "%s.rotary", path), INPUTS(moved, cosine, sine));
+    if (all) return moved;
+    const char *name = open_node(b, "Concat", text(b, "%s.concat", path), INPUTS(moved, rest));
+    onnx_int(b->onnx, "axis", -1);
     onnx_close(b->onnx);
     return name;
 }
@@ -171,13 +181,9 @@ static const char *attend(builder *b, const char *const qkv[3], const char *path
 static void take_apart(builder *b, const char *x, const char *module, const int64_t widths[3], const char *qkv[3]) {
     int64_t from = 0;
     const char *parts = b->family->qkv == CONFIG_SPLIT ? split(b, x, text(b, "%s.split", module), widths, 3) : NULL;
-    for (int k = 0; k < 3; from += widths[k++]) {
-        if (parts)
-            qkv[k] = text(b, "%s.%d", parts, k);
-        else
-            qkv[k] = node(b, "Slice", text(b, "%s.slice_%d", module, k),
-                          INPUTS(x, numbers(b, DIMS(from)), numbers(b, DIMS(from + widths[k])), numbers(b, DIMS(2))));
-    }
+    for (int k = 0; k < 3; from += widths[k++])
+        qkv[k] = parts ? text(b, "%s.%d", parts, k)
+                       : slice(b, x, text(b, "%s.slice_%d", module, k), 3, from, from + widths[k]);
 }
 
 static const char *attention(builder *b, const char *x, const char *layer, int number) {

@@ -394,8 +394,8 @@ static void fill(match *m, work *w, const scores *s, const attention_sides *a) {
         c.q_len = 1;
     }
     memset(&w->rec, 0, sizeof w->rec);
-    cost_set_attention(w, &c);
     cost_set_types(w, a->first.left, flow_out(s->last, 0));
+    cost_set_attention(w, &c);
     cost_boundary(w);
     attention_mask_spare(m, w, &(attention_mask){mask, s->terms, s->term_count, a->first.rows, a->first.cols});
 }

@@ -19,12 +19,15 @@ IMAGES = dict({key: SMALL[key] for key in SMALL if key != "vocab_size"}, image_s
 CASES = {
     "llama": ("LlamaForCausalLM", GROUPED),
     "llama_bias": ("LlamaForCausalLM", dict(SMALL, attention_bias=True, mlp_bias=True, tie_word_embeddings=True)),
+    "llama_half": ("LlamaForCausalLM", dict(GROUPED, dtype="float16")),
     "llama_body": ("LlamaModel", dict(GROUPED, head_dim=16)),
     "qwen2": ("Qwen2ForCausalLM", GROUPED),
+    "qwen2_window": ("Qwen2ForCausalLM", dict(GROUPED, use_sliding_window=True, sliding_window=6, max_window_layers=1)),
     "mistral": ("MistralForCausalLM", dict(GROUPED, sliding_window=None)),
     "mistral_window": ("MistralForCausalLM", dict(GROUPED, sliding_window=6)),
     "gemma": ("GemmaForCausalLM", dict(SMALL, num_key_value_heads=1, head_dim=16)),
     "phi3": ("Phi3ForCausalLM", dict(GROUPED, pad_token_id=0)),
+    "phi3_partial": ("Phi3ForCausalLM", dict(SMALL, pad_token_id=0, partial_rotary_factor=0.5, hidden_act="gelu")),
     "mixtral": ("MixtralForCausalLM", dict(GROUPED, num_local_experts=4, num_experts_per_tok=2)),
     "gpt2": ("GPT2LMHeadModel", dict(vocab_size=320, n_embd=64, n_layer=2, n_head=8, n_positions=64)),
     "bert": ("BertModel", dict(SMALL, max_position_embeddings=64)),
@@ -33,6 +36,7 @@ CASES = {
     "bert_tokens": ("BertForTokenClassification", dict(SMALL, max_position_embeddings=64, hidden_act="gelu_new")),
     "vit": ("ViTForImageClassification", dict(IMAGES, num_labels=5)),
     "vit_body": ("ViTModel", IMAGES),
+    "bert_half": ("BertModel", dict(SMALL, max_position_embeddings=64, dtype="bfloat16")),
 }
 KEPT = 600  # elements of a constant that a mask may be made of; larger ones lose their data
 
@@ -48,7 +52,7 @@ def build(name):
     with torch.no_grad():
         for weight in model.parameters():  # a bias of zeros would be optimised away
             weight.normal_(0, 0.1)
-    return model
+    return model.to(config.dtype or torch.float32)
 
 
 def strip(graph):
@@ -68,7 +72,7 @@ def strip(graph):
 
 def export(model, path, batch, tokens):
     if model.config.model_type == "vit":
-        inputs = torch.zeros(batch, model.config.num_channels, model.config.image_size, model.config.image_size)
+        inputs = torch.zeros(batch, model.config.num_channels, model.config.image_size, model.config.image_size, dtype=model.dtype)
     else:
         inputs = torch.zeros(batch, tokens, dtype=torch.int64)
     options = {} if model.config.model_type in ("vit", "bert") else {"use_cache": False}
