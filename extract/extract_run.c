@@ -11,6 +11,7 @@
 #include "extract/ops/work.h"
 #include "extract/write/emit.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,6 +115,21 @@ static void write_all(run *r, const model *m, const catalog *c) {
     r->written = NULL;
 }
 
+static void add_dim(model *m, const char *name, int64_t size, const char *how) {
+    m->dims[m->dim_count++] = (model_dim){.name = name, .size = size, .how = how};
+}
+
+/* What a model's symbols say, a configuration's options do. */
+static void tell_dims(model *m, const config_run *c) {
+    m->dims = arena_array(m->arena, model_dim, c->token_count + 2);
+    m->dim_count = 0;
+    add_dim(m, "batch", c->batch > 0 ? c->batch : 1, "--batch");
+    for (int k = 0; k < c->token_count; k++)
+        add_dim(m, c->token_count == 1 ? "tokens" : arena_printf(m->arena, "tokens_%" PRId64, c->tokens[k]),
+                c->tokens[k], "--tokens");
+    if (c->past > 0) add_dim(m, "past", c->past, "--past");
+}
+
 static model *read_either(run *r) {
     const extract_options *o = r->options;
     if (!o->config) {
@@ -123,6 +139,7 @@ static model *read_either(run *r) {
     const config_model made = config_make(&r->arena, o->config);
     r->file = read_open_made(&r->arena, o->model_path, made.name, made.bytes, made.size);
     model *m = read_model(&r->arena, r->file, &o->read);
+    tell_dims(m, o->config);
     if (made.warning) graph_warn(m, "%s", made.warning);
     return m;
 }

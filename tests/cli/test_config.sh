@@ -52,6 +52,8 @@ extract --config llama2.json --tokens 1 --past 2047 --batch 8 -q -o step.json
 check "a step: keys of all" test "$(ops step.json '[(o["shape"], o["kv_len"], o["mask"]) for o in r["ops"] if o["op"] == "attention"]')" = \
     "[([8, 32, 1, 128], 2048, 'none')]"
 check "a step: the cache is read" test "$(ops step.json '[o["bytes_read"] > 8 * 2047 * 2 * 4096 * 2 for o in r["ops"] if o["op"] == "attention"]')" = "[True]"
+check "a step: what was asked for" test "$(ops step.json 'r["dims"]')" = "{'batch': 8, 'tokens': 1, 'past': 2047}"
+check "runs: what was asked for" test "$(ops all.json 'r["dims"]')" = "{'batch': 1, 'tokens_1': 1, 'tokens_16': 16, 'tokens_2048': 2048}"
 extract --config llama2.json --tokens 64 --past 192 -q -o chunk.json
 check "a chunk behind a cache is causal" test "$(ops chunk.json '[(o["kv_len"], o["mask"]) for o in r["ops"] if o["op"] == "attention"]')" = "[(256, 'causal')]"
 
