@@ -36,6 +36,7 @@
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error
 ## make bench-cache             what a hit of the cache costs: HITS= of them (1000), beside reading the same bytes
+## make bench-plan              time and memory of choosing a plan: OCCURRENCES= of them (10000) and as many groups
 ## make bench-compare           how often analyze compare errs: NIGHTS= simulated nights of each kind, counted (10000)
 ## make compile_commands.json   for editors and clang-tidy
 ## make cuda                    bin/scout_cuda.so, the CUDA device (`make` builds it too where the CUDA toolkit is)

@@ -113,7 +113,8 @@ static status_code fail_several(const study_group *g, const char *asked, size_t 
 
 static status_code explain_one(study *s, const study_group *group, const study_report *r, size_t most, status *st) {
     status left_out = {0};
-    json_t *report = study_detail(r, st), *run = study_beside_report(r->path, "run", &left_out);
+    json_t *report = study_detail(r, st), *run = study_beside_report(r->path, "run", &left_out),
+           *plan = study_beside_report(r->path, "plan", &left_out);
     const explain e = {.to = terminal_of(stdout, WIDTH),
                        .arena = &s->arena,
                        .group = group,
@@ -121,6 +122,7 @@ static status_code explain_one(study *s, const study_group *group, const study_r
                        .thresholds = &s->options.thresholds,
                        .report = report,
                        .run = run,
+                       .plan = plan,
                        .most = most};
     if (report) {
         if (guard_enter(&s->guard))
@@ -130,6 +132,7 @@ static status_code explain_one(study *s, const study_group *group, const study_r
     }
     json_decref(report);
     json_decref(run);
+    json_decref(plan);
     return st->code;
 }
 

@@ -69,6 +69,12 @@ bench-compare: export BENCH_NIGHTS := $(or $(NIGHTS),10000)
 bench-compare: $(BUILD)/unit/test_compare_nights
 	$(Q)$< "$$BENCH_NIGHTS"
 
+# What it takes to choose a plan for OCCURRENCES (10000) and as many groups that overlap.
+.PHONY: bench-plan
+bench-plan: export BENCH_OCCURRENCES := $(or $(OCCURRENCES),10000)
+bench-plan: $(BUILD)/unit/test_choose
+	$(Q)$< "$$BENCH_OCCURRENCES"
+
 # What a hit of the cache costs, HITS of them (1000), beside reading the same bytes.
 .PHONY: bench-cache
 bench-cache: export BENCH_HITS := $(or $(HITS),1000)

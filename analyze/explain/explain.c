@@ -73,6 +73,40 @@ const char *explain_shape_of(const explain *e, const json_t *shape) {
 
 /* ---- what it is ---- */
 
+/* How many groups of the plan are of an implementation. */
+static size_t groups_of(const json_t *plan, int64_t implementation) {
+    const json_t *groups = json_object_get(plan, "groups");
+    size_t count = 0;
+    for (size_t k = 0; k < json_array_size(groups); k++) {
+        const json_t *of = json_array_get(json_array_get(groups, k), 0);
+        count += json_is_integer(of) && json_integer_value(of) == implementation;
+    }
+    return count;
+}
+
+/* Of a fusion: whether the plan of the same device and regime has it. */
+static void write_planned(const explain *e) {
+    const json_t *plan = e->plan, *list = json_object_get(plan, "implementations"),
+                 *out = json_object_get(plan, "left_out");
+    const bool same = plain_same(json_get_text(plan, "regime"), e->group->regime) &&
+                      plain_same(json_get_text(json_object_get(plan, "device"), "class"), e->group->device_class);
+    if (!e->r->fusion || !plan || !same) return;
+    for (size_t k = 0; k < json_array_size(list); k++)
+        if (plain_same(json_get_text(json_array_get(list, k), "fusion"), e->r->operation)) {
+            const size_t count = groups_of(plan, (int64_t)k);
+            explain_say(e, "", arena_printf(e->arena, "the plan does it at %zu place%s", count, count == 1 ? "" : "s"));
+            return;
+        }
+    for (size_t k = 0; k < json_array_size(out); k++)
+        if (plain_same(json_get_text(json_array_get(out, k), "fusion"), e->r->operation)) {
+            explain_say(e, "",
+                        arena_printf(e->arena, "the plan does without it: %s",
+                                     plain_cell(e->arena, json_get_text(json_array_get(out, k), "text"), 200)));
+            return;
+        }
+    explain_say(e, "", "the plan does without it");
+}
+
 static void write_head(const explain *e) {
     const study_report *r = e->r;
     const char *const words[] = {
@@ -102,6 +136,7 @@ static void write_head(const explain *e) {
                                                     r->kernels_parts, r->kernels_fused)
                                      : "",
                                  r->worth ? r->worth : "not known"));
+    write_planned(e);
     const char *taken = json_get_text(e->report, "taken");
     explain_say(e, "",
                 arena_printf(e->arena, "%s (%s), %s, driver %s, %s%s", e->group->device ? e->group->device : "-",

@@ -17,6 +17,7 @@ typedef struct explain {
     const verdict_thresholds *thresholds;
     const json_t *report; /* the whole of it */
     const json_t *run;    /* NULL: there is none */
+    const json_t *plan;   /* likewise */
     size_t most;          /* layers that are listed, and candidates of those without a time; 0: all */
 } explain;
 

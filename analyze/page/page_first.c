@@ -108,7 +108,7 @@ static void fusions_line(page *p) {
 
 /* In the page's sign for microseconds. */
 static void whole(page *p) {
-    char said[256];
+    char said[STUDY_WHOLE_TEXT];
     study_whole_say(&p->g->group->whole, said, sizeof said);
     fputs("<h3>One run of the model</h3>\n<p class=\"whole\">", p->out);
     for (char *at = said, *us; at; at = us ? us + 3 : NULL) {

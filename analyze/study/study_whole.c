@@ -4,12 +4,14 @@
 #include "common/amount.h"
 #include "common/json.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const double most_us = 1e12;
+static const int64_t most_operations = 1000000;
 
 static bool read_time(const json_t *o, study_whole_time *out) {
     const double ci = json_get_number(o, "ci"), sum_ci = json_get_number(o, "sum_ci");
@@ -36,6 +38,13 @@ bool study_whole_read(const json_t *root, study_whole *out, status *st) {
         out->ratio_ci = ci >= 0 ? ci : INFINITY;
         out->proven = out->ratio * (1 + out->ratio_ci) < 1;
     }
+    const json_t *groups = json_object_get(root, "groups");
+    out->operations = json_get_int(groups, "operations", 0);
+    out->groups = json_get_int(groups, "groups", 0);
+    out->fused = json_get_int(groups, "fused", 0);
+    if (out->same || out->groups < 1 || out->fused < 0 || out->fused > out->groups || out->groups > out->operations ||
+        out->operations > most_operations)
+        out->operations = out->groups = out->fused = 0;
     out->left_out = (int)json_array_size(json_object_get(root, "left_out"));
     out->known = true;
     return true;
@@ -54,8 +63,14 @@ bool study_whole_refutes(const study_whole *w) { return w->known && !w->same && 
 void study_whole_say(const study_whole *w, char *text, size_t room) {
     const bool sums = w->first.sum_us > 0 && w->best.sum_us > 0;
     snprintf(text, room, "%s by the libraries' defaults", amount_time(w->first.us).s);
-    if (!w->same) add(text, room, ", %s by what is proven", amount_time(w->best.us).s);
-    add(text, room, w->same ? " (measured as a whole" : " (both measured as a whole");
+    if (!w->same) add(text, room, ", %s by the plan", amount_time(w->best.us).s);
+    add(text, room, " (");
+    if (w->fused > 0)
+        add(text, room, "%" PRId64 " operations in %" PRId64 " groups, %" PRId64 " fused; ", w->operations, w->groups,
+            w->fused);
+    else if (w->operations > 0)
+        add(text, room, "%" PRId64 " operations, none fused; ", w->operations);
+    add(text, room, w->same ? "measured as a whole" : "both measured as a whole");
     if (sums && w->same) add(text, room, "; the sum of its parts is %s", amount_time(w->first.sum_us).s);
     if (sums && !w->same)
         add(text, room, "; the sums of their parts are %s and %s", amount_time(w->first.sum_us).s,

@@ -251,6 +251,13 @@ static void put_whole(json_stream *s, const study_whole *w) {
         put_known(s, "ratio_ci", w->ratio_ci);
         json_stream_bool(s, "proven", w->proven);
     }
+    if (w->operations > 0) {
+        json_stream_open(s, "groups", '{', true);
+        json_stream_int(s, "operations", w->operations);
+        json_stream_int(s, "groups", w->groups);
+        json_stream_int(s, "fused", w->fused);
+        json_stream_close(s);
+    }
     if (w->left_out > 0) json_stream_int(s, "left_out", w->left_out);
     json_stream_close(s);
 }

@@ -61,7 +61,7 @@ static void write_totals(FILE *out, const summary_group *g) {
     const summary_sum *all = &g->all;
     fputs("## Totals\n\n", out);
     if (g->group->whole.known) {
-        char said[256];
+        char said[STUDY_WHOLE_TEXT];
         study_whole_say(&g->group->whole, said, sizeof said);
         fprintf(out, "**The model: %s.**\n\n", said);
     }

@@ -51,7 +51,7 @@ static void write_head(text *t, const summary_group *g) {
     if (of->partial.text) styled(t, TERMINAL_YELLOW, "%s", of->partial.text);
     styled(t, TERMINAL_BOLD, "%s · %s · %s", of->model, of->device, of->regime);
     if (of->whole.known) {
-        char said[256];
+        char said[STUDY_WHOLE_TEXT];
         study_whole_say(&of->whole, said, sizeof said);
         styled(t, TERMINAL_BOLD, "%s", said);
     }

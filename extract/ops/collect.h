@@ -21,14 +21,21 @@ struct catalog_entry {
     int part_count;
 };
 
+/* Where a fusion could be done: the works that it joins there, in the order of its operations. */
+typedef struct catalog_site {
+    work *const *works;
+    struct catalog_site *next;
+} catalog_site;
+
 /* Operations that could run as one. Filled by the search for fusions, after collect. */
 typedef struct catalog_fusion {
     const char *pattern;
     catalog_entry **ops; /* what it joins, in graph order */
     int op_count;
-    int64_t count;       /* how often it occurs per run of the model */
-    int64_t selected;    /* how many of them are in the set that saves most without overlap */
-    int64_t saved_bytes; /* per occurrence */
+    int64_t count;                   /* how often it occurs per run of the model */
+    int64_t selected;                /* how many of them are in the set that saves most without overlap */
+    int64_t saved_bytes;             /* per occurrence */
+    catalog_site *sites, *last_site; /* in graph order */
 } catalog_fusion;
 
 typedef struct catalog_totals {

@@ -44,7 +44,8 @@ typedef struct dataflow_occurrence {
 typedef struct dataflow {
     dataflow_tensor *tensors;
     dataflow_occurrence *occurrences;
-    int *edges; /* tensors */
+    int *edges;         /* tensors */
+    int *occurrence_of; /* by node id: dataflow_occurrence_of reads it */
     int tensor_count, occurrence_count;
     size_t edge_count, edge_cap;
     int64_t weight_bytes, activation_bytes; /* the latter at most at once */
@@ -53,11 +54,7 @@ typedef struct dataflow {
 } dataflow;
 
 const dataflow *dataflow_build(const catalog *c);
+/* The occurrence that a work is by itself; -1: it is none, as one that is a part of another one. */
+int dataflow_occurrence_of(const dataflow *d, const work *w);
 /* No memory of its own: a part of another tensor, or all of it, as it lies. */
 bool dataflow_is_alias(const dataflow_tensor *t);
-
-/* ---- dataflow_view.c ---- */
-
-/* Output k of a node as strides over its first input, which lies row-major; NULL where it does more than move, or the
- * move cannot be told so. Asked for one output after another: *before, 0 at first, is what it keeps between them. */
-const dataflow_strides *dataflow_view(const work *w, int k, int64_t *before);

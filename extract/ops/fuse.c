@@ -31,6 +31,13 @@ static void describe(fuse *f, catalog_fusion *to, const fuse_candidate *c) {
     for (int k = 0; k < c->op_count; k++) to->ops[k] = c->ops[k]->entry;
 }
 
+static void add_site(fuse *f, catalog_fusion *to, const fuse_candidate *c) {
+    catalog_site *site = arena_alloc(f->arena, sizeof *site);
+    *site = (catalog_site){.works = c->ops};
+    *(to->last_site ? &to->last_site->next : &to->sites) = site;
+    to->last_site = site;
+}
+
 static void merge(fuse *f) {
     catalog *c = f->catalog;
     map seen;
@@ -44,6 +51,7 @@ static void merge(fuse *f) {
             describe(f, *place, one);
         }
         catalog_fusion *to = *place;
+        add_site(f, to, one);
         int64_t runs = checked_from_double(one->ops[0]->times);
         to->count = checked_add(to->count, runs);
         if (one->selected) to->selected = checked_add(to->selected, runs);

@@ -5,6 +5,7 @@
 #include "common/files.h"
 #include "common/json_stream.h"
 #include "common/plain.h"
+#include "extract/ops/dataflow.h"
 
 #include <string.h>
 
@@ -178,7 +179,24 @@ static void emit_entry(emit *e, const catalog_entry *entry) {
     json_stream_close(s);
 }
 
-static void emit_fusion(json_stream *s, const catalog_fusion *f) {
+static bool stands_in_graph(const dataflow *d, const catalog_fusion *f, const catalog_site *site) {
+    for (int k = 0; k < f->op_count; k++)
+        if (dataflow_occurrence_of(d, site->works[k]) < 0) return false;
+    return true;
+}
+
+static void emit_sites(json_stream *s, const dataflow *d, const catalog_fusion *f) {
+    json_stream_open(s, "sites", '[', true);
+    for (const catalog_site *site = f->sites; site; site = site->next) {
+        if (!stands_in_graph(d, f, site)) continue;
+        json_stream_open(s, NULL, '[', true);
+        for (int k = 0; k < f->op_count; k++) json_stream_int(s, NULL, dataflow_occurrence_of(d, site->works[k]));
+        json_stream_close(s);
+    }
+    json_stream_close(s);
+}
+
+static void emit_fusion(json_stream *s, const dataflow *d, const catalog_fusion *f) {
     json_stream_open(s, NULL, '{', true);
     json_stream_text(s, "pattern", f->pattern);
     json_stream_open(s, "ops", '[', true);
@@ -187,6 +205,7 @@ static void emit_fusion(json_stream *s, const catalog_fusion *f) {
     json_stream_int(s, "count", f->count);
     json_stream_int(s, "selected", f->selected);
     json_stream_int(s, "saved_bytes", f->saved_bytes);
+    emit_sites(s, d, f);
     json_stream_close(s);
 }
 
@@ -201,7 +220,7 @@ static void emit_all(emit *e) {
     for (size_t k = 0; k < c->entry_count; k++) emit_entry(e, c->entries[k]);
     json_stream_close(s);
     json_stream_open(s, "fusions", '[', false);
-    for (size_t k = 0; k < c->fusion_count; k++) emit_fusion(s, &c->fusions[k]);
+    for (size_t k = 0; k < c->fusion_count; k++) emit_fusion(s, c->dataflow, &c->fusions[k]);
     json_stream_close(s);
     emit_graph(s, c->dataflow);
     json_stream_close(s);

@@ -2,6 +2,7 @@
  * pattern means is in fusion_make.c. */
 #include "scout/fusion/fusion.h"
 
+#include "common/checked.h"
 #include "scout/input/operation_internal.h"
 
 #include <ctype.h>
@@ -37,6 +38,55 @@ static void read_ops(const operation_reader *r, const json_t *from, const operat
     }
 }
 
+/* An operation that was split by its weights has its occurrences under several items of the same entry. */
+static int read_occurrence(const operation_reader *r, const json_t *from, const operation_list *list, const fusion *f,
+                           int part) {
+    const int64_t at = json_is_integer(from) ? json_integer_value(from) : -1;
+    const operation_flow *flow = list->flow;
+    if (at < 0 || at >= flow->occurrence_count)
+        operation_fail(r, "a site of the fusion %.60s of %.200s names what is no occurrence of graph", f->pattern,
+                       f->ops[0]->id);
+    const operation *is = &list->items[flow->occurrences[at].operation];
+    if (is->source != f->ops[part]->source)
+        operation_fail(r, "a site of the fusion %.60s names occurrence %" PRId64 " as %.200s, which it is not",
+                       f->pattern, at, f->ops[part]->id);
+    return (int)at;
+}
+
+static void read_site(const operation_reader *r, const json_t *from, const operation_list *list, fusion *f) {
+    int *to = &f->sites[(int64_t)f->site_count++ * f->op_count];
+    const operation_occurrence *all = list->flow->occurrences;
+    if (json_array_size(from) != (size_t)f->op_count)
+        operation_fail(r, "a site of the fusion %.60s of %.200s names %zu occurrences, not %d", f->pattern,
+                       f->ops[0]->id, json_array_size(from), f->op_count);
+    for (int k = 0; k < f->op_count; k++) {
+        to[k] = read_occurrence(r, json_array_get(from, (size_t)k), list, f, k);
+        for (int before = 0; before < k; before++)
+            if (to[before] == to[k])
+                operation_fail(r, "a site of the fusion %.60s names occurrence %d twice", f->pattern, to[k]);
+        if (all[to[k]].times != all[to[0]].times)
+            operation_fail(r, "a site of the fusion %.60s names occurrences %d and %d, which run unequally often",
+                           f->pattern, to[0], to[k]);
+    }
+}
+
+/* Without a dataflow there is nothing that they could name. */
+static void read_sites(const operation_reader *r, const json_t *from, const operation_list *list, fusion *f) {
+    const json_t *sites = json_object_get(from, "sites");
+    const size_t count = json_array_size(sites);
+    int64_t runs = 0;
+    if (sites && !json_is_array(sites)) operation_fail(r, "\"sites\" of a fusion must be a list");
+    if (!list->flow || f->op_count == 0) return;
+    f->sites = arena_array(r->arena, int, checked_mul((int64_t)count, f->op_count));
+    for (size_t k = 0; k < count; k++) {
+        read_site(r, json_array_get(sites, k), list, f);
+        runs = checked_add(runs, list->flow->occurrences[f->sites[k * (size_t)f->op_count]].times);
+    }
+    if (runs > f->count)
+        operation_fail(r, "the fusion %.60s of %.200s occurs %" PRId64 " times, and its sites run %" PRId64 " times",
+                       f->pattern, f->ops[0]->id, f->count, runs);
+}
+
 /* "gemm+bias" becomes "gemm_bias". */
 static char *slug_of(arena *a, const char *pattern) {
     char *slug = arena_printf(a, "%.60s", pattern);
@@ -66,6 +116,7 @@ static void read_fusion(operation_reader *r, const json_t *from, const operation
     out->selected = operation_number(r, from, "selected", 0, INT64_MAX, 0);
     out->saved_bytes = operation_number(r, from, "saved_bytes", 0, INT64_MAX, 0);
     read_ops(r, from, list, ids, out);
+    read_sites(r, from, list, out);
     fusion_make(out, by_parts, r->arena);
     out->id = id_of(out, r->arena);
     out->fused.id = out->fused.name = out->id;

@@ -38,6 +38,8 @@ typedef struct fusion {
     int64_t count, selected, saved_bytes;
     int op_count;
     const operation *ops[FUSION_PARTS]; /* of the list that it was read with */
+    int *sites;                         /* where it could be done: op_count occurrences of the dataflow each */
+    int site_count;
     fusion_how how;
     const operation *recognised; /* that is the fused one; NULL: `fused` is made of the parts */
     operation fused;

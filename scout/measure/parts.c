@@ -61,9 +61,10 @@ static bool between(parts_layout *l, int part, const scout_tensor *t, const fusi
 
 static bool constant(parts_layout *l, const scout_tensor *t, const fusion_place *p, parts_source *to) {
     to->where = PARTS_CONSTANT;
-    to->at = parts_constant(p->of);
+    to->constant = p->of;
     const bool known = t->type == SCOUT_FP32 || t->type == SCOUT_FP16 || t->type == SCOUT_BF16;
-    if (to->at < 0 || t->role == SCOUT_OUTPUT) return refuse(l, "feature", "there is no such constant", p->of);
+    if (parts_constant(p->of) < 0 || t->role == SCOUT_OUTPUT)
+        return refuse(l, "feature", "there is no such constant", p->of);
     return known || refuse(l, "type", "no constant of this type", p->of);
 }
 

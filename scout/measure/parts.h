@@ -24,6 +24,11 @@ const scout_candidate *parts_use(parts_layout *layout);
 /* Gives a plan that was made ahead its memory, on the device that runs it; one that has it already keeps it. */
 scout_answer parts_settle(const parts_layout *layout, scout_plan *plan, scout_device *device, scout_why *why);
 
+/* Memory of the device's with a vector of one number, as a place tells it ("=1"); the caller's. Of fp32, fp16 or bf16.
+ */
+scout_answer parts_make_constant(const scout_device_api *api, scout_device *device, const scout_tensor *t,
+                                 const char *name, void **out, scout_why *why);
+
 /* What the parts' roundings in between add to what an element of the fused operation may be off by, where its kind does
  * not expect them anyway: relative to |want| + spread. NULL: there are no parts. */
 double parts_tolerance(const parts_layout *layout);

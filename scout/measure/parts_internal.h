@@ -14,7 +14,8 @@ typedef enum parts_where {
 
 typedef struct parts_source {
     parts_where where;
-    int at; /* tensor, part, or constant of parts_plan.c's table */
+    int at;               /* tensor, or part */
+    const char *constant; /* its name in parts_plan.c's table */
     uint64_t offset;
 } parts_source;
 

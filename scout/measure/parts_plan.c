@@ -39,17 +39,19 @@ int parts_constant(const char *name) {
     return -1;
 }
 
-static scout_answer make_constant(scout_plan *p, const scout_tensor *t, int constant, void **out, scout_why *why) {
-    const scout_device_api *api = p->layout->api;
+scout_answer parts_make_constant(const scout_device_api *api, scout_device *device, const scout_tensor *t,
+                                 const char *name, void **out, scout_why *why) {
+    const int constant = parts_constant(name);
     const size_t count = (size_t)op_elements(t), size = t->type == SCOUT_FP32 ? 4 : 2;
+    if (constant < 0) return scout_say(why, SCOUT_NO, "feature", "there is no such constant: %.40s", name);
     const uint32_t bits = t->type == SCOUT_FP32   ? constants[constant].fp32
                           : t->type == SCOUT_FP16 ? constants[constant].fp16
                                                   : constants[constant].bf16;
     char *host = malloc(count * size + 1);
     if (!host) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
     for (size_t k = 0; k < count * size; k++) host[k] = (char)(bits >> 8 * (k % size)); /* the low byte first */
-    scout_answer answer = api->alloc(p->device, count * size, out, why);
-    if (answer == SCOUT_OK) answer = api->upload(p->device, *out, host, count * size, why);
+    scout_answer answer = api->alloc(device, count * size, out, why);
+    if (answer == SCOUT_OK) answer = api->upload(device, *out, host, count * size, why);
     free(host);
     return answer;
 }
@@ -66,7 +68,8 @@ scout_answer parts_settle(const parts_layout *l, scout_plan *p, scout_device *de
         if (s->between_bytes > 0) answer = l->api->alloc(p->device, s->between_bytes, &p->between[k], why);
         for (uint32_t t = 0; t < s->op.tensor_count && answer == SCOUT_OK; t++)
             if (s->sources[t].where == PARTS_CONSTANT)
-                answer = make_constant(p, &s->op.tensors[t], s->sources[t].at, &p->constants[k][t], why);
+                answer = parts_make_constant(l->api, p->device, &s->op.tensors[t], s->sources[t].constant,
+                                             &p->constants[k][t], why);
         if (answer != SCOUT_OK) return answer;
     }
     return SCOUT_OK;

@@ -2,11 +2,34 @@
  * says it, so it is found by order, type and size: what is not found has memory of its own in a replay. */
 #pragma once
 
-#include "scout/input/operation.h"
-#include "scout/plugin.h"
+#include "scout/fusion/fusion.h"
 
-/* to[k]: of op->tensors[k]; -1: not found. Returns how many were. */
+/* to[k]: of op->tensors[k]. What it holds before stays: -1 is to be found, and still -1 where it was not. Returns how
+ * many are known. */
 int binding_tensors(const operation_flow *flow, const operation_occurrence *at, const scout_op *op, int *to);
+/* None is known. */
+void binding_begin(int *to);
+
+/* A fusion at a place in the model: the fused operation's tensors are those of its parts, by where the parts' tensors
+ * lie in them. */
+typedef struct binding_fusion { /* all borrowed */
+    const scout_op *fused;
+    const fusion_part *parts;
+    const scout_op *const *ops; /* the parts as candidates see them */
+    int count;
+    const int *reads; /* by tensor: how often occurrences read it or what lies in it (binding_reads) */
+} binding_fusion;
+
+typedef struct binding_site {
+    int fused[SCOUT_MAX_TENSORS];               /* of the dataflow */
+    int parts[FUSION_PARTS][SCOUT_MAX_TENSORS]; /* -1: a number that the part is given */
+} binding_site;
+
+/* By tensor that has memory of its own. In the arena. */
+int *binding_reads(const operation_flow *flow, arena *a);
+/* occurrences: one for each part. False: it cannot be told so; why says for which reason. */
+bool binding_fused(const operation_flow *flow, const int *occurrences, const binding_fusion *of, binding_site *out,
+                   scout_why *why);
 
 /* The tensor that has memory of its own: itself, or the source that a view lies in. */
 int binding_owner(const operation_flow *flow, int tensor);

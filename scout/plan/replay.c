@@ -112,16 +112,20 @@ static void open_unit(replay *r, replay_unit *u) {
 static void add_steps(replay *r) {
     const operation_flow *f = r->request->flow;
     const scout_why long_loop = {"feature", "it stands in loops of more launches than a replay makes"};
-    r->steps = arena_array(&r->arena, replay_step, f->occurrence_count);
+    r->steps = arena_array(&r->arena, replay_step,
+                           f->occurrence_count + (r->request->plan ? r->request->plan->group_count : 0));
+    r->step_of = arena_array(&r->arena, int, f->occurrence_count);
     int64_t all = 0;
     for (int k = 0; k < f->occurrence_count; k++) {
         const operation_occurrence *at = &f->occurrences[k];
+        r->step_of[k] = -1;
         if (at->operation < 0 || r->units[at->operation].out) continue;
         if (at->times > 1 && all > MOST_LAUNCHES - at->times) {
             replay_leave_out(&r->units[at->operation], &long_loop);
             continue;
         }
         all += at->times;
+        r->step_of[k] = r->step_count;
         r->steps[r->step_count++] = (replay_step){.unit = at->operation, .occurrence = k, .times = at->times};
     }
 }
@@ -131,7 +135,11 @@ scout_answer replay_launch(replay *r, const replay_step *s, int lane, uint32_t c
     const int which = u->choice_of[lane];
     const choice *c = &u->choices[which];
     void *tensors[SCOUT_MAX_TENSORS];
-    replay_memory_tensors(r, s, c, copy, tensors);
+    replay_memory_tensors(r, s, lane, c, copy, tensors);
+    return replay_launch_on(r, c, tensors, stream, why);
+}
+
+scout_answer replay_launch_on(const replay *r, const choice *c, void *const *tensors, void *stream, scout_why *why) {
     const scout_args args = {.size = sizeof args,
                              .tensors = tensors,
                              .workspace = c->needs.workspace_bytes > 0 ? r->memory.base[REPLAY_WORKSPACE] : NULL,
@@ -153,16 +161,17 @@ static void blame(replay_unit *u, int lane, const scout_why *why) {
 static scout_answer launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
                                scout_answer (*launch)(replay *r, const replay_step *s, int lane, uint32_t copy,
                                                       void *stream, scout_why *why)) {
-    for (int k = 0, end; k < r->step_count; k = end) { /* neighbours that run as often are the body of a loop */
-        const int64_t times = r->steps[k].times;
-        for (end = k + 1; times > 1 && end < r->step_count && r->steps[end].times == times;) end++;
+    const replay_course *c = &r->courses[lane];
+    for (int k = 0, end; k < c->count; k = end) { /* neighbours that run as often are the body of a loop */
+        const int64_t times = r->steps[c->steps[k]].times;
+        for (end = k + 1; times > 1 && end < c->count && r->steps[c->steps[end]].times == times;) end++;
         for (int64_t n = 0; n < times; n++)
             for (int at = k; at < end; at++) {
-                replay_unit *u = &r->units[r->steps[at].unit];
-                if (u->out) continue;
-                const scout_answer answer = launch(r, &r->steps[at], lane, copy, stream, why);
+                const replay_step *s = &r->steps[c->steps[at]];
+                if (!replay_takes_part(r, s)) continue;
+                const scout_answer answer = launch(r, s, lane, copy, stream, why);
                 if (answer == SCOUT_OK) continue;
-                blame(u, lane, why);
+                blame(&r->units[s->unit], lane, why);
                 return answer;
             }
     }
@@ -231,12 +240,16 @@ static void drop_sequences(replay *r) {
 static void beat(void *context, double seconds) { replay_tell(context, NULL, "replay", fmin(seconds, 3600)); }
 
 static void look_at_lanes(replay *r) {
-    r->two = false;
-    r->launches = 0;
+    r->two = replay_groups_standing(r) > 0;
     for (int k = 0; k < r->request->operation_count; k++)
-        r->two = r->two || (!r->units[k].out && r->units[k].choice_of[1] == 1);
-    for (int k = 0; k < r->step_count; k++)
-        if (!r->units[r->steps[k].unit].out) r->launches += r->steps[k].times;
+        r->two = r->two || (!r->units[k].out && r->units[k].planned && r->units[k].choice_of[1] == 1);
+    for (int lane = 0; lane < REPLAY_LANES; lane++) {
+        r->launches[lane] = 0;
+        for (int k = 0; k < r->courses[lane].count; k++) {
+            const replay_step *s = &r->steps[r->courses[lane].steps[k]];
+            if (replay_takes_part(r, s)) r->launches[lane] += s->times;
+        }
+    }
 }
 
 /* What fails here has failed in both lanes: one memory, one stream. It is timed again without what is to blame. */
@@ -266,10 +279,13 @@ static bool time_lanes(replay *r) {
 /* Choices that can still be timed. */
 static int choices_left(const replay *r) {
     int left = 0;
-    for (int k = 0; k < r->request->operation_count; k++)
+    for (int k = 0; k < r->unit_count; k++)
         if (!r->units[k].out) left += 1 + (r->units[k].choice_of[1] == 1);
     return left;
 }
+
+/* Memory is laid out for those groups that stood. */
+static bool is_as_laid_out(const replay *r) { return replay_groups_standing(r) == r->standing; }
 
 static void time_all(replay *r) {
     for (int left = choices_left(r), before = left + 1; left > 0 && left < before && r->answer == SCOUT_OK;) {
@@ -277,6 +293,7 @@ static void time_all(replay *r) {
         if (time_lanes(r)) return;
         before = left;
         left = choices_left(r); /* as many as before: none was to blame */
+        if (!is_as_laid_out(r)) return;
     }
     for (int k = 0; k < REPLAY_LANES && r->answer == SCOUT_OK; k++)
         if (r->figures[k].answer != SCOUT_OK) replay_note(r, r->figures[k].answer, &r->figures[k].why);
@@ -291,12 +308,13 @@ static void time_all(replay *r) {
 static void look_at_end(replay *r) {
     double seconds = 0;
     scout_why why;
-    int last = r->step_count - 1;
-    while (last >= 0 && r->units[r->steps[last].unit].out) last--;
+    const replay_course *c = &r->courses[0];
+    int last = c->count - 1;
+    while (last >= 0 && !replay_takes_part(r, &r->steps[c->steps[last]])) last--;
     if (last < 0 || r->answer != SCOUT_OK) return;
     const scout_answer answer = run(&r->lanes[0], whole(&r->lanes[0]), 1, &seconds, &why);
     if (answer == SCOUT_LOST) replay_note(r, answer, &why);
-    if (answer == SCOUT_OK) replay_count_nonfinite(r, &r->steps[last]);
+    if (answer == SCOUT_OK) replay_count_nonfinite(r, &r->steps[c->steps[last]]);
 }
 
 /* ---- in place ---- */
@@ -343,7 +361,7 @@ static void time_in_place(replay *r, int lane) {
     const int n = r->step_count;
     double *all = arena_array(&r->arena, double, (int64_t)IN_PLACE_TIMES *(n + 1)), parts[IN_PLACE_TIMES];
     int done = 0;
-    for (int k = 0; k < r->request->operation_count; k++) r->units[k].in_place_s[lane] = 0;
+    for (int k = 0; k < r->unit_count; k++) r->units[k].in_place_s[lane] = 0;
     for (double seconds = 0; done < IN_PLACE_TIMES; done++) {
         r->timing = &all[done * n];
         if (!run_in_place(r, &r->lanes[lane], &seconds)) break;
@@ -357,29 +375,48 @@ static void time_in_place(replay *r, int lane) {
 
 /* ---- passes ---- */
 
+static void lay_out(replay *r) {
+    replay_tell(r, NULL, "place", 300);
+    replay_courses(r);
+    replay_memory_plan(r);
+}
+
 static void open_all(replay *r) {
     const replay_request *q = r->request;
     r->opened = true;
-    r->units = arena_array(&r->arena, replay_unit, q->operation_count);
-    for (int k = 0; k < q->operation_count && r->answer == SCOUT_OK; k++) {
-        r->units[k].of = &q->operations[k];
+    r->unit_count = q->operation_count + q->fusion_count;
+    r->units = arena_array(&r->arena, replay_unit, r->unit_count);
+    for (int k = 0; k < r->unit_count && r->answer == SCOUT_OK; k++) {
+        r->units[k].of = k < q->operation_count ? &q->operations[k] : &q->fusions[k - q->operation_count].of;
         open_unit(r, &r->units[k]);
     }
     if (r->answer != SCOUT_OK) return;
     add_steps(r);
-    replay_tell(r, NULL, "place", 300);
-    replay_memory_plan(r);
+    replay_groups_open(r);
+    lay_out(r);
+}
+
+/* Where a group falls, its parts take its place, and everything is laid out anew. */
+static bool time_as_laid_out(replay *r) {
+    scout_why why = {.code = ""};
+    if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK) return true;
+    if (!r->checked && is_as_laid_out(r)) replay_check(r);
+    if (r->answer != SCOUT_OK) return true;
+    r->checked = is_as_laid_out(r);
+    if (r->checked) time_all(r);
+    if (r->answer != SCOUT_OK || is_as_laid_out(r)) return true;
+    r->checked = false;
+    drop_sequences(r);
+    replay_memory_close(r);
+    lay_out(r);
+    return false;
 }
 
 static void pass_work(replay *r) {
-    scout_why why = {.code = ""};
     if (!r->opened) open_all(r);
     if (r->answer != SCOUT_OK) return;
-    if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK) return;
-    if (!r->checked) replay_check(r);
+    while (!time_as_laid_out(r)) continue;
     if (r->answer != SCOUT_OK) return;
-    r->checked = true;
-    time_all(r);
     look_at_lanes(r);
     look_at_end(r);
     for (int k = 0; r->pass.in_place && !r->api->has_graphs && k < (r->two ? 2 : 1) && r->answer == SCOUT_OK; k++)
@@ -431,7 +468,7 @@ void replay_close(replay *r) {
     if (!r) return;
     drop_sequences(r);
     replay_memory_close(r);
-    for (int k = 0; r->units && k < r->request->operation_count; k++) {
+    for (int k = 0; r->units && k < r->unit_count; k++) {
         for (int c = 0; c < REPLAY_LANES; c++) {
             const choice *of = &r->units[k].choices[c];
             if (of->plan && r->answer != SCOUT_LOST) scout_destroy(of->candidate, of->plan);

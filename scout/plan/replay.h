@@ -1,11 +1,11 @@
-/* A run of the whole model, measured as one: every occurrence in the model's order, each by the implementation that a
- * plan names for its operation, on memory as a runtime would lay it out. Two lanes take turns: all operations by the
- * libraries' defaults, and all by what is proven to be faster. Runs in a worker. */
+/* A run of the whole model, measured as one: every occurrence on memory as a runtime would lay it out. Two lanes take
+ * turns: all operations in the model's order by the libraries' defaults, and the plan: its groups in its order, each by
+ * what is proven to be faster. Runs in a worker. */
 #pragma once
 
-#include "common/json.h"
-#include "scout/input/operation.h"
+#include "scout/fusion/fusion.h"
 #include "scout/measure/measure.h"
+#include "scout/plan/plan.h"
 
 enum { REPLAY_LANES = 2 };
 
@@ -18,10 +18,19 @@ typedef struct replay_operation {
     replay_row rows[REPLAY_LANES]; /* the default, and the best that is proven */
 } replay_operation;
 
+typedef struct replay_fusion {
+    replay_operation of; /* the fused one, and what it runs as: its first row */
+    int part_count;
+    fusion_part parts[FUSION_PARTS];
+} replay_fusion;
+
 typedef struct replay_request { /* all borrowed */
     const operation_flow *flow; /* its occurrences name `operations` */
+    const plan_run *plan;       /* of the second lane; NULL: the flow's order, each occurrence by itself */
     const replay_operation *operations;
     int operation_count;
+    const replay_fusion *fusions; /* that the plan names */
+    int fusion_count;
     regime regime;
     uint64_t workspace_limit;
     bool exhaustive;      /* the variants were found so */
@@ -45,7 +54,8 @@ typedef struct replay replay;
 replay *replay_open(const scout_device_api *api, scout_device *device, const scout_identity *identity,
                     const replay_request *request, const measure_watcher *watcher);
 /* What a pass says, in the form of a measurement's (figures.h), whose rows are `default` and `best`; the caller's. The
- * first one holds every operation's best against its default before anything is timed. NULL: the device is lost
+ * first one holds every operation's best against its default, and every group against its parts by default, before
+ * anything is timed. A group that fails is replaced by its parts. NULL: the device is lost
  * (SCOUT_LOST), memory does not hold the model (SCOUT_NO_MEMORY), or nothing of it can run (SCOUT_NO). */
 json_t *replay_run(replay *r, const replay_pass *pass, scout_answer *answer, scout_why *why);
 void replay_close(replay *r);

@@ -55,12 +55,11 @@ static uint64_t size_of(uint32_t type) {
     }
 }
 
-/* The norm of the difference against that of what is wanted. What is no number in both is the same; in one, infinite.
- */
-static double distance(uint32_t type, const unsigned char *want, const unsigned char *got, uint64_t bytes) {
+/* What is no number in both is the same; in one, infinite. */
+double replay_check_distance(const scout_tensor *of, const unsigned char *want, const unsigned char *got) {
     double off = 0, all = 0;
-    for (uint64_t k = 0; k < bytes / size_of(type); k++) {
-        const double x = element(type, want, k), y = element(type, got, k);
+    for (uint64_t k = 0; k < of->bytes / size_of(of->type); k++) {
+        const double x = element(of->type, want, k), y = element(of->type, got, k);
         if (isfinite(x) != isfinite(y)) return INFINITY;
         if (!isfinite(x)) continue;
         off += (x - y) * (x - y);
@@ -69,59 +68,69 @@ static double distance(uint32_t type, const unsigned char *want, const unsigned 
     return off == 0 ? 0 : all > 0 ? sqrt(off / all) : INFINITY;
 }
 
-/* ---- one step ---- */
+/* ---- one launch ---- */
 
 typedef struct alone {
     replay *replay;
-    const replay_step *step;
-    int lane;
+    const choice *choice;
+    void *const *tensors;
 } alone;
 
 static scout_answer enqueue(void *context, uint32_t launch, void *stream, scout_why *why) {
     const alone *a = context;
     (void)launch;
-    return replay_launch(a->replay, a->step, a->lane, 0, stream, why);
+    return replay_launch_on(a->replay, a->choice, a->tensors, stream, why);
 }
 
-/* What other steps make, made up; and nothing that is right in what it makes itself. */
-static scout_answer prepare(replay *r, const replay_step *s, scout_why *why) {
-    const replay_unit *u = &r->units[s->unit];
-    void *tensors[SCOUT_MAX_TENSORS];
-    scout_answer answer = SCOUT_OK;
-    replay_memory_tensors(r, s, NULL, 0, tensors);
-    for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
-        const scout_tensor *like = &u->op.tensors[t];
-        uint64_t seed = replay_mix(r->pass.seed + (uint64_t)s->occurrence * SCOUT_MAX_TENSORS + t);
-        const uint32_t how = bench_fill(like, &seed);
-        if (like->bytes == 0) continue;
-        if (like->role == SCOUT_OUTPUT)
-            answer = r->api->fill(r->device, tensors[t], like->bytes, SCOUT_NONE, SCOUT_FILL_BYTE, 0xff, why);
-        else if (s->places[t].region == REPLAY_ACTIVATIONS)
-            answer = r->api->fill(r->device, tensors[t], like->bytes, like->type, how, seed, why);
-    }
-    return answer;
-}
-
-static scout_answer run_alone(replay *r, const replay_step *s, int lane, scout_why *why) {
-    alone a = {r, s, lane};
-    const replay_unit *u = &r->units[s->unit];
+scout_answer replay_check_run(replay *r, const scout_op *op, const choice *c, void *const *tensors, scout_why *why) {
+    alone a = {r, c, tensors};
     scout_sequence *sequence = NULL;
     double seconds = 0;
-    replay_tell(r, &u->choices[u->choice_of[lane]], "verify",
-                fmin(30 + u->op.flops / 2e9 + (u->op.bytes_read + u->op.bytes_written) / 2e8, 600));
-    scout_answer answer = prepare(r, s, why);
-    if (answer == SCOUT_OK) answer = r->api->record(r->device, 0, 1, enqueue, &a, &sequence, why);
+    replay_tell(r, c, "verify", fmin(30 + op->flops / 2e9 + (op->bytes_read + op->bytes_written) / 2e8, 600));
+    scout_answer answer = r->api->record(r->device, 0, 1, enqueue, &a, &sequence, why);
     if (answer == SCOUT_OK) answer = r->api->run(r->device, sequence, 1, &seconds, why);
     if (sequence && answer != SCOUT_LOST) r->api->drop(r->device, sequence);
     return answer;
 }
 
-/* All outputs one behind the other. */
-static scout_answer take(replay *r, const replay_step *s, unsigned char *to, scout_why *why) {
+scout_answer replay_check_fill(replay *r, const scout_tensor *like, void *to, uint64_t seed, scout_why *why) {
+    const uint32_t how = bench_fill(like, &seed);
+    if (like->bytes == 0) return SCOUT_OK;
+    if (like->role == SCOUT_OUTPUT)
+        return r->api->fill(r->device, to, like->bytes, SCOUT_NONE, SCOUT_FILL_BYTE, 0xff, why);
+    return r->api->fill(r->device, to, like->bytes, like->type, how, seed, why);
+}
+
+/* ---- one step ---- */
+
+static scout_answer prepare(replay *r, const replay_step *s, int lane, scout_why *why) {
     const replay_unit *u = &r->units[s->unit];
     void *tensors[SCOUT_MAX_TENSORS];
     scout_answer answer = SCOUT_OK;
-    replay_memory_tensors(r, s, NULL, 0, tensors);
+    replay_memory_tensors(r, s, lane, NULL, 0, tensors);
+    for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
+        const uint64_t seed = replay_mix(r->pass.seed + (uint64_t)s->occurrence * SCOUT_MAX_TENSORS + t);
+        if (u->op.tensors[t].role == SCOUT_OUTPUT || s->places[t].region == REPLAY_ACTIVATIONS)
+            answer = replay_check_fill(r, &u->op.tensors[t], tensors[t], seed, why);
+    }
+    return answer;
+}
+
+static scout_answer run_alone(replay *r, const replay_step *s, int lane, scout_why *why) {
+    const replay_unit *u = &r->units[s->unit];
+    const choice *c = &u->choices[u->choice_of[lane]];
+    void *tensors[SCOUT_MAX_TENSORS];
+    const scout_answer answer = prepare(r, s, lane, why);
+    replay_memory_tensors(r, s, lane, c, 0, tensors);
+    return answer == SCOUT_OK ? replay_check_run(r, &u->op, c, tensors, why) : answer;
+}
+
+/* All outputs one behind the other. */
+static scout_answer take(replay *r, const replay_step *s, int lane, unsigned char *to, scout_why *why) {
+    const replay_unit *u = &r->units[s->unit];
+    void *tensors[SCOUT_MAX_TENSORS];
+    scout_answer answer = SCOUT_OK;
+    replay_memory_tensors(r, s, lane, NULL, 0, tensors);
     for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
         if (u->op.tensors[t].role != SCOUT_OUTPUT) continue;
         answer = r->api->download(r->device, to, tensors[t], u->op.tensors[t].bytes, why);
@@ -136,10 +145,18 @@ static double worst_of(const replay_unit *u, const unsigned char *want, const un
     for (uint32_t t = 0; t < u->op.tensor_count; t++) {
         const scout_tensor *of = &u->op.tensors[t];
         if (of->role != SCOUT_OUTPUT) continue;
-        worst = fmax(worst, distance(of->type, want + at, got + at, of->bytes));
+        worst = fmax(worst, replay_check_distance(of, want + at, got + at));
         at += of->bytes;
     }
     return worst;
+}
+
+void replay_check_seen(replay *r, int unit, double error) {
+    const double relative = error / fmax(r->units[unit].tolerance, 1e-300);
+    if (r->seen.compared++ > 0 && !(relative > r->seen.relative)) return;
+    r->seen.worst = unit;
+    r->seen.error = error;
+    r->seen.relative = relative;
 }
 
 /* The best is the default from here on. */
@@ -152,9 +169,9 @@ static void compare(replay *r, const replay_step *s, unsigned char *want, unsign
     replay_unit *u = &r->units[s->unit];
     scout_why why = {.code = ""};
     char text[160];
-    scout_answer answer = take(r, s, want, &why);
+    scout_answer answer = take(r, s, 0, want, &why);
     if (answer == SCOUT_OK) answer = run_alone(r, s, 1, &why);
-    if (answer == SCOUT_OK) answer = take(r, s, got, &why);
+    if (answer == SCOUT_OK) answer = take(r, s, 1, got, &why);
     if (answer == SCOUT_LOST) replay_note(r, answer, &why);
     if (answer != SCOUT_OK) {
         (void)bench_status_of(answer, &why);
@@ -162,12 +179,7 @@ static void compare(replay *r, const replay_step *s, unsigned char *want, unsign
         return;
     }
     const double error = worst_of(u, want, got);
-    const bool worse = r->seen.compared++ == 0 || error / fmax(u->tolerance, 1e-300) > r->seen.relative;
-    if (worse) {
-        r->seen.worst = s->unit;
-        r->seen.error = error;
-        r->seen.relative = error / fmax(u->tolerance, 1e-300);
-    }
+    replay_check_seen(r, s->unit, error);
     if (error <= u->tolerance) return;
     snprintf(text, sizeof text, "what it makes differs from the default's by %.2g of its norm, and %.2g is allowed",
              error, u->tolerance);
@@ -184,7 +196,8 @@ static uint64_t output_bytes(const replay_unit *u) {
 static void check_step(replay *r, const replay_step *s) {
     replay_unit *u = &r->units[s->unit];
     scout_why why = {.code = ""};
-    if (u->out || (u->checked && u->choice_of[1] == 0)) return;
+    const bool two = u->choice_of[1] == 1 && s->planned;
+    if (u->out || (u->checked && !two)) return;
     u->checked = true;
     const scout_answer answer = run_alone(r, s, 0, &why);
     if (answer != SCOUT_OK) {
@@ -193,7 +206,7 @@ static void check_step(replay *r, const replay_step *s) {
         replay_leave_out(u, &why);
         return;
     }
-    if (u->choice_of[1] == 0) return;
+    if (!two) return;
     const size_t bytes = (size_t)output_bytes(u) + 1;
     unsigned char *want = malloc(bytes), *got = malloc(bytes);
     if (want && got)
@@ -205,14 +218,22 @@ static void check_step(replay *r, const replay_step *s) {
 }
 
 void replay_check(replay *r) {
-    for (int k = 0; k < r->step_count && r->answer == SCOUT_OK; k++) check_step(r, &r->steps[k]);
+    r->seen.compared = 0;
+    for (int k = 0; k < r->step_count && r->answer == SCOUT_OK; k++) {
+        const replay_step *s = &r->steps[k];
+        if (!replay_takes_part(r, s)) continue;
+        if (replay_group_of(r, s))
+            replay_check_group(r, s);
+        else
+            check_step(r, s);
+    }
 }
 
 void replay_count_nonfinite(replay *r, const replay_step *s) {
     const replay_unit *u = &r->units[s->unit];
     scout_why why;
     unsigned char *made = malloc((size_t)output_bytes(u) + 1), *from = made;
-    const scout_answer answer = made ? take(r, s, made, &why) : SCOUT_OK;
+    const scout_answer answer = made ? take(r, s, 0, made, &why) : SCOUT_OK;
     r->nonfinite = 0;
     if (answer == SCOUT_LOST) replay_note(r, answer, &why);
     for (uint32_t t = 0; made && answer == SCOUT_OK && t < u->op.tensor_count; t++) {

@@ -1,11 +1,13 @@
-/* What the parts of a replay share: replay.c makes its steps and times them, replay_memory.c owns what they run on,
- * replay_check.c holds one lane against the other, replay_json.c tells what came of it. */
+/* What the parts of a replay share: replay.c makes its steps and times them, replay_groups.c says which of them the
+ * plan takes, replay_memory.c owns what they run on, replay_check.c holds one lane against the other, replay_json.c
+ * tells what came of it. */
 #pragma once
 
 #include "scout/input/weights.h"
 #include "scout/measure/bench.h"
 #include "scout/measure/choice.h"
 #include "scout/measure/device_lanes.h"
+#include "scout/plan/binding.h"
 #include "scout/plan/replay.h"
 
 typedef enum replay_region {
@@ -22,16 +24,17 @@ typedef struct replay_slot { /* a piece of a region that is filled */
     scout_tensor like; /* how */
     const void *given; /* its content; NULL: random numbers */
     bool read;         /* of a weight: some plan reads it as it is; else it is made only to be packed */
+    bool placed;       /* it has its offset */
     replay_region region;
 } replay_slot;
 
 typedef struct replay_place {
     replay_region region;
-    int slot;        /* of inputs and weights */
-    uint64_t offset; /* within the region; of inputs and weights within the slot */
+    int at;          /* an item of the activations, which lies elsewhere in each lane; else a slot */
+    uint64_t offset; /* within that */
 } replay_place;
 
-typedef struct replay_unit { /* an operation */
+typedef struct replay_unit { /* an operation, or a fusion */
     const replay_operation *of;
     scout_op op;
     bool out;             /* it takes part no more, why says for which reason */
@@ -41,15 +44,28 @@ typedef struct replay_unit { /* an operation */
     weights_content weights;     /* owned, as the plans */
     double tolerance;
     bool checked;
+    bool allowed;                    /* of a fusion: its tolerance has that of its parts */
+    bool planned;                    /* the plan takes it: an operation by itself at one of its occurrences at least */
     double in_place_s[REPLAY_LANES]; /* of all its launches in a run; 0: not known */
 } replay_unit;
 
 typedef struct replay_step {
-    int unit, occurrence;
+    int unit, occurrence; /* of a group the first one that it names */
+    bool planned;         /* the second lane has it */
     int64_t times;
     replay_place places[SCOUT_MAX_TENSORS];
     uint64_t packed[REPLAY_LANES]; /* by choice: where its packed weight lies among the weights */
 } replay_step;
+
+typedef struct replay_group { /* of a fusion; its step is one of those behind all single ones, in the same order */
+    const plan_group *of;
+    binding_site site;
+    replay_place (*parts)[SCOUT_MAX_TENSORS]; /* by part: its tensors, as bound here */
+} replay_group;
+
+typedef struct replay_course { /* the steps of a lane, in its order */
+    int *steps, count;
+} replay_course;
 
 typedef struct replay_sequence {
     uint32_t launches, first;
@@ -73,7 +89,9 @@ typedef struct replay_memory {
     uint32_t copies;                /* of the weights */
     uint64_t gap;                   /* that a region may begin behind where its memory does */
     int shared;                     /* occurrences of an operation share so many weights; 0: each has its own */
-    uint64_t weight_bytes, packed_bytes[REPLAY_LANES], least_bytes; /* least: of the activations */
+    uint64_t weight_bytes, packed_bytes[REPLAY_LANES];
+    uint64_t *items[REPLAY_LANES];                        /* by item: where it lies among the activations */
+    uint64_t activation_bytes[REPLAY_LANES], least_bytes; /* least: of the first lane's activations */
 } replay_memory;
 
 struct replay {
@@ -86,12 +104,19 @@ struct replay {
     arena arena;
     device_lanes on;
     timing_clock clock;
-    replay_unit *units;
-    replay_step *steps;
+    replay_unit *units; /* of operations, then of fusions */
+    int unit_count;
+    replay_step *steps; /* of single occurrences, then of groups */
+    int step_count, single_count;
+    int *step_of; /* by occurrence: its single step; -1: it has none */
+    replay_group *groups;
+    replay_course courses[REPLAY_LANES];
+    int *turns[REPLAY_LANES]; /* by occurrence: its turn in the lane's order, whether it has a step or not */
+    int standing;             /* groups that the plan's course has */
     replay_slot *slots;
     size_t slot_count, slot_cap;
-    int step_count, places_found, places;
-    int64_t launches; /* of a run */
+    int places_found, places;
+    int64_t launches[REPLAY_LANES]; /* of a run */
     bool opened, checked, two, captured;
     replay_memory memory;
     replay_lane lanes[REPLAY_LANES];
@@ -115,18 +140,42 @@ scout_answer replay_note(replay *r, scout_answer answer, const scout_why *why); 
 void replay_leave_out(replay_unit *u, const scout_why *why);
 uint64_t replay_mix(uint64_t x);
 
-/* replay_memory.c: binds the steps' tensors and lays out what they need; once. */
+/* replay_groups.c */
+void replay_groups_open(replay *r); /* steps of the plan's groups, behind the single ones */
+/* A group is, while its fusion and all of its parts take part. */
+bool replay_takes_part(const replay *r, const replay_step *s);
+const replay_group *replay_group_of(const replay *r, const replay_step *s); /* NULL: a single one */
+const replay_fusion *replay_fusion_of(const replay *r, const replay_group *g);
+const replay_step *replay_part(const replay *r, const replay_group *g, int part);
+int replay_groups_standing(const replay *r);
+void replay_courses(replay *r); /* what each lane runs, of what takes part by now */
+
+/* replay_memory.c: binds the tensors of the courses' steps and lays out what they need. */
 void replay_memory_plan(replay *r);
 /* For one pass: allocates at other places than before, fills and packs. */
 scout_answer replay_memory_open(replay *r, scout_why *why);
 void replay_memory_close(replay *r);
-void replay_memory_tensors(const replay *r, const replay_step *s, const choice *c, uint32_t copy, void **tensors);
+/* c: what is packed for it takes the place of its weight; NULL: nothing does. */
+void replay_memory_tensors(const replay *r, const replay_step *s, int lane, const choice *c, uint32_t copy,
+                           void **tensors);
+void *replay_memory_at(const replay *r, const replay_place *p, int lane, uint32_t copy);
 
 /* One launch of a step by the implementation of that lane. */
 scout_answer replay_launch(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream, scout_why *why);
+scout_answer replay_launch_on(const replay *r, const choice *c, void *const *tensors, void *stream, scout_why *why);
 
-/* replay_check.c: each step by itself on fresh numbers, and its best held against its default. */
+/* replay_check.c: each step by itself on fresh numbers, its best held against its default, and a group against its
+ * parts by default. */
 void replay_check(replay *r);
+/* One launch, to its end. */
+scout_answer replay_check_run(replay *r, const scout_op *op, const choice *c, void *const *tensors, scout_why *why);
+/* Before it: numbers in what others make, and nothing that is right in what it makes itself. */
+scout_answer replay_check_fill(replay *r, const scout_tensor *like, void *to, uint64_t seed, scout_why *why);
+/* The norm of the difference over that of what is wanted. */
+double replay_check_distance(const scout_tensor *of, const unsigned char *want, const unsigned char *got);
+void replay_check_seen(replay *r, int unit, double error);
+/* replay_check_group.c */
+void replay_check_group(replay *r, const replay_step *s);
 /* Numbers that the step has just made, and that are infinite or none: `nonfinite`. */
 void replay_count_nonfinite(replay *r, const replay_step *s);
 

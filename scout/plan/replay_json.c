@@ -21,7 +21,8 @@ static json_t *memory_json(const replay *r, json_builder *b) {
     json_put_int(b, to, "packed_bytes", (int64_t)(m->packed_bytes[0] + m->packed_bytes[1]));
     json_put_int(b, to, "weight_copies", m->copies);
     if (m->shared > 0) json_put_int(b, to, "weights_shared", m->shared);
-    json_put_int(b, to, "activation_bytes", (int64_t)m->bytes[REPLAY_ACTIVATIONS]);
+    json_put_int(b, to, "activation_bytes", (int64_t)m->activation_bytes[0]);
+    if (r->two) json_put_int(b, to, "best_activation_bytes", (int64_t)m->activation_bytes[1]);
     json_put_int(b, to, "activation_least_bytes", (int64_t)m->least_bytes);
     json_put_int(b, to, "input_bytes", (int64_t)m->bytes[REPLAY_INPUTS]);
     json_put_int(b, to, "workspace_bytes", (int64_t)m->bytes[REPLAY_WORKSPACE]);
@@ -39,37 +40,52 @@ static json_t *check_json(const replay *r, json_builder *b) {
     return to;
 }
 
-/* Rows [id, default's microseconds, best's] of all launches in a run. */
+/* All launches of an operation, or of a fusion, in a run of each lane that has some. */
 static json_t *in_place_json(const replay *r, json_builder *b) {
     json_t *list = json_new_array(b);
-    for (int k = 0; k < r->request->operation_count; k++) {
+    for (int k = 0; k < r->unit_count; k++) {
         const replay_unit *u = &r->units[k];
-        if (u->out || !(u->in_place_s[0] > 0)) continue;
+        const double first_s = u->in_place_s[0], best_s = u->in_place_s[r->two];
+        if (u->out || !(first_s > 0 || best_s > 0)) continue;
         json_t *one = json_new_object(b);
         json_put_text(b, one, "operation", u->of->operation.id);
-        json_put_real(b, one, "default_us", 1e6 * u->in_place_s[0]);
-        json_put_real(b, one, "best_us", 1e6 * u->in_place_s[r->two]);
+        if (first_s > 0) json_put_real(b, one, "default_us", 1e6 * first_s);
+        if (best_s > 0) json_put_real(b, one, "best_us", 1e6 * best_s);
         json_push(b, list, one);
     }
     return list;
 }
 
+/* What the plan's lane has, of so many occurrences. */
+static json_t *groups_json(const replay *r, json_builder *b) {
+    json_t *to = json_new_object(b);
+    json_put_int(b, to, "operations", r->courses[0].count);
+    json_put_int(b, to, "groups", r->courses[1].count);
+    json_put_int(b, to, "fused", replay_groups_standing(r));
+    json_put_int(b, to, "launches", r->launches[1]);
+    return to;
+}
+
 static json_t *facts_json(const replay *r, json_builder *b) {
-    json_t *to = json_new_object(b), *out = json_new_array(b), *waned = json_new_array(b), *bound = json_new_object(b);
-    for (int k = 0; k < r->request->operation_count; k++) {
+    json_t *to = json_new_object(b), *out = json_new_array(b), *waned = json_new_array(b), *apart = json_new_array(b),
+           *bound = json_new_object(b);
+    for (int k = 0; k < r->unit_count; k++) {
         const replay_unit *u = &r->units[k];
-        if (u->out && u->why.code[0]) json_push(b, out, why_json(u, &u->why, b));
+        if (u->out && u->why.code[0])
+            json_push(b, k < r->request->operation_count ? out : apart, why_json(u, &u->why, b));
         if (!u->out && u->wanes.code[0]) json_push(b, waned, why_json(u, &u->wanes, b));
     }
     json_put_int(b, bound, "found", r->places_found);
     json_put_int(b, bound, "of", r->places);
-    json_put_int(b, to, "launches", r->launches);
+    json_put_int(b, to, "launches", r->launches[0]);
+    if (r->two) json_put(b, to, "groups", groups_json(r, b));
     json_put(b, to, "bound", bound);
     json_put(b, to, "memory", memory_json(r, b));
     json_put(b, to, "check", check_json(r, b));
     if (r->nonfinite > 0) json_put_int(b, to, "nonfinite", r->nonfinite);
     json_put(b, to, "left_out", out);
     json_put(b, to, "as_default", waned);
+    json_put(b, to, "apart", apart);
     if (r->pass.in_place) json_put(b, to, "in_place", in_place_json(r, b));
     return to;
 }

@@ -4,7 +4,6 @@
 
 #include "common/liveness.h"
 #include "scout/kinds/kind_tensors.h"
-#include "scout/plan/binding.h"
 #include "scout/plan/place.h"
 
 #include <math.h>
@@ -26,8 +25,7 @@ typedef struct layout {
     int *item;                       /* by tensor: its item; -1: no step makes it */
     int *slot;                       /* by tensor: its slot; -1: none yet */
     int *input_slot;                 /* by unit and tensor: of what was not found */
-    place_item *items;
-    int item_count;
+    int *tensors, item_count;        /* by item */
 } layout;
 
 static const scout_op *op_of(const replay *r, const replay_step *s) { return &r->units[s->unit].op; }
@@ -80,24 +78,97 @@ static void share_slot(replay *r, int slot, const scout_op *op, const scout_tens
     }
 }
 
-static void bind_all(layout *l) {
+static const int *bind_step(layout *l, int k) {
     replay *r = l->replay;
     const operation_flow *f = r->request->flow;
+    const replay_step *s = &r->steps[k];
+    const replay_group *g = replay_group_of(r, s);
+    if (g) return g->site.fused;
+    binding_begin(l->bound[k]);
+    r->places_found += binding_tensors(f, &f->occurrences[s->occurrence], op_of(r, s), l->bound[k]);
+    r->places += (int)op_of(r, s)->tensor_count;
+    return l->bound[k];
+}
+
+static void bind_all(layout *l) {
+    replay *r = l->replay;
     for (int k = 0; k < r->step_count; k++) {
-        const replay_step *s = &r->steps[k];
-        const scout_op *op = op_of(r, s);
-        r->places_found += binding_tensors(f, &f->occurrences[s->occurrence], op, l->bound[k]);
-        r->places += (int)op->tensor_count;
+        const scout_op *op = op_of(r, &r->steps[k]);
+        if (!replay_takes_part(r, &r->steps[k])) continue;
+        const int *bound = bind_step(l, k);
+        memcpy(l->bound[k], bound, sizeof l->bound[k]);
         for (uint32_t t = 0; t < op->tensor_count; t++) {
-            const int tensor = l->bound[k][t];
-            if (op->tensors[t].role != SCOUT_OUTPUT || tensor < 0 || l->item[tensor] >= 0) continue;
-            const operation_tensor *of = &f->tensors[tensor];
-            l->item[tensor] = l->item_count;
-            l->items[l->item_count++] = (place_item){.bytes = (uint64_t)of->bytes,
-                                                     .from = of->from < s->occurrence ? of->from : s->occurrence,
-                                                     .to = of->to > s->occurrence ? of->to : s->occurrence};
+            if (op->tensors[t].role != SCOUT_OUTPUT || bound[t] < 0 || l->item[bound[t]] >= 0) continue;
+            l->item[bound[t]] = l->item_count;
+            l->tensors[l->item_count++] = bound[t];
         }
     }
+}
+
+/* ---- how long an activation is needed in a lane ---- */
+
+static void extend(place_item *i, int from, int to) {
+    i->from = from < i->from ? from : i->from;
+    i->to = to > i->to ? to : i->to;
+}
+
+/* What a loop or a branch makes is needed from the beginning of its body, wherever that has gone. */
+static int first_turn(const operation_flow *f, const int *turns, int occurrence) {
+    int first = turns[occurrence];
+    for (int k = occurrence; k < f->occurrence_count && f->occurrences[k].times == f->occurrences[occurrence].times;
+         k++)
+        first = turns[k] < first ? turns[k] : first;
+    for (int k = occurrence; k >= 0 && f->occurrences[k].times == f->occurrences[occurrence].times; k--)
+        first = turns[k] < first ? turns[k] : first;
+    return first;
+}
+
+/* By item; what no step of this lane makes takes nothing, and is needed from its end to its beginning. */
+static place_item *items_of(layout *l, int lane) {
+    replay *r = l->replay;
+    const operation_flow *f = r->request->flow;
+    const int *turns = r->turns[lane], end = f->occurrence_count;
+    place_item *items = arena_array(&r->arena, place_item, l->item_count);
+    for (int k = 0; k < l->item_count; k++) items[k] = (place_item){.from = end, .to = -1};
+    for (int k = 0; k < f->occurrence_count; k++)
+        for (int e = f->occurrences[k].read; e < f->occurrences[k].after; e++) {
+            const int at = l->item[binding_owner(f, f->edges[e])];
+            if (at >= 0) extend(&items[at], turns[k], turns[k]);
+        }
+    for (int k = 0; k < r->courses[lane].count; k++) {
+        const int step = r->courses[lane].steps[k];
+        const replay_step *s = &r->steps[step];
+        for (uint32_t t = 0; t < op_of(r, s)->tensor_count; t++) {
+            const int tensor = op_of(r, s)->tensors[t].role == SCOUT_OUTPUT ? l->bound[step][t] : -1;
+            if (tensor < 0 || items[l->item[tensor]].bytes > 0) continue;
+            place_item *i = &items[l->item[tensor]];
+            const operation_tensor *of = &f->tensors[tensor];
+            i->bytes = (uint64_t)of->bytes;
+            extend(i, turns[s->occurrence], turns[s->occurrence]);
+            if (of->from < s->occurrence) extend(i, lane == 0 ? of->from : first_turn(f, turns, of->from), i->to);
+            if (of->kept) extend(i, i->from, end);
+        }
+    }
+    return items;
+}
+
+/* Where the items of a lane lie; returns how many bytes they take. */
+static uint64_t place_lane(layout *l, int lane) {
+    replay *r = l->replay;
+    place_item *items = items_of(l, lane), *made = arena_array(&r->arena, place_item, l->item_count);
+    liveness live;
+    int count = 0, at;
+    r->memory.items[lane] = arena_array(&r->arena, uint64_t, l->item_count);
+    for (int k = 0; k < l->item_count; k++)
+        if (items[k].bytes > 0) made[count++] = items[k];
+    const uint64_t all = place_items(made, count, &r->arena);
+    for (int k = 0, n = 0; k < l->item_count; k++)
+        if (items[k].bytes > 0) r->memory.items[lane][k] = made[n++].offset;
+    if (lane > 0) return all;
+    liveness_begin(&live, &r->arena, r->request->flow->occurrence_count + 1);
+    for (int k = 0; k < count; k++) liveness_add(&live, (int64_t)made[k].bytes, made[k].from, made[k].to);
+    r->memory.least_bytes = (uint64_t)liveness_peak(&live, &at);
+    return all;
 }
 
 /* What steps make and others read lies among the activations. Numbers that are places in a table cannot come from a
@@ -110,7 +181,7 @@ static replay_place place_activation(layout *l, const replay_step *s, uint32_t t
     const int owner = tensor >= 0 ? binding_owner(f, tensor) : -1;
     const uint64_t offset = tensor >= 0 ? (uint64_t)f->tensors[tensor].offset : 0;
     const bool made = owner >= 0 && l->item[owner] >= 0, bounded = want->role != SCOUT_OUTPUT && want->below > 0;
-    if (made && !bounded) return (replay_place){REPLAY_ACTIVATIONS, -1, l->items[l->item[owner]].offset + offset};
+    if (made && !bounded) return (replay_place){REPLAY_ACTIVATIONS, l->item[owner], offset};
     if (made && tensor >= 0) r->places_found--;
     const bool own = owner < 0 || made;
     int *slot = own ? &l->input_slot[s->unit * SCOUT_MAX_TENSORS + (int)t] : &l->slot[owner];
@@ -154,27 +225,17 @@ static bool stays(const replay *r, const replay_step *s, uint32_t t, int tensor)
     return tensor >= 0 ? f->tensors[binding_owner(f, tensor)].constant : is_constant(&u->op.tensors[t]);
 }
 
-static void place_step(layout *l, int k) {
-    replay_step *s = &l->replay->steps[k];
+static void place_tensors(layout *l, const replay_step *s, const int *bound, replay_place *to) {
     const uint32_t count = op_of(l->replay, s)->tensor_count;
-    for (uint32_t t = 0; t < count; t++) {
-        const int tensor = l->bound[k][t];
-        s->places[t] =
-            stays(l->replay, s, t, tensor) ? place_constant(l, s, t, tensor) : place_activation(l, s, t, tensor);
-    }
+    for (uint32_t t = 0; t < count; t++)
+        to[t] =
+            stays(l->replay, s, t, bound[t]) ? place_constant(l, s, t, bound[t]) : place_activation(l, s, t, bound[t]);
 }
 
-static uint64_t least_of(const layout *l) {
-    replay *r = l->replay;
-    liveness live;
-    int at;
-    const arena_mark mark = arena_save(&r->arena);
-    liveness_begin(&live, &r->arena, r->request->flow->occurrence_count);
-    for (int k = 0; k < l->item_count; k++)
-        liveness_add(&live, (int64_t)l->items[k].bytes, l->items[k].from, l->items[k].to);
-    const uint64_t least = (uint64_t)liveness_peak(&live, &at);
-    arena_rewind(&r->arena, mark);
-    return least;
+/* A group's parts, as they are bound in it: for its check. */
+static void place_group(layout *l, const replay_group *g) {
+    for (int k = 0; k < g->of->count; k++)
+        place_tensors(l, replay_part(l->replay, g, k), g->site.parts[k], g->parts[k]);
 }
 
 static int *minus_ones(arena *a, int64_t count) {
@@ -186,21 +247,34 @@ static int *minus_ones(arena *a, int64_t count) {
 void replay_memory_plan(replay *r) {
     const operation_flow *f = r->request->flow;
     layout l = {.replay = r};
+    r->slot_count = 0;
+    r->places_found = r->places = 0;
     l.bound = arena_calloc(&r->arena, (size_t)r->step_count + 1, sizeof *l.bound);
     l.item = minus_ones(&r->arena, f->tensor_count);
     l.slot = minus_ones(&r->arena, f->tensor_count);
-    l.input_slot = minus_ones(&r->arena, (int64_t)r->request->operation_count * SCOUT_MAX_TENSORS);
-    l.items = arena_array(&r->arena, place_item, f->tensor_count + 1);
+    l.input_slot = minus_ones(&r->arena, (int64_t)r->unit_count * SCOUT_MAX_TENSORS);
+    l.tensors = arena_array(&r->arena, int, f->tensor_count);
     bind_all(&l);
-    r->memory.bytes[REPLAY_ACTIVATIONS] = place_items(l.items, l.item_count, &r->arena);
-    r->memory.least_bytes = least_of(&l);
-    for (int k = 0; k < r->step_count; k++) place_step(&l, k);
+    for (int k = 0; k < REPLAY_LANES; k++) r->memory.activation_bytes[k] = place_lane(&l, k);
+    const uint64_t *each = r->memory.activation_bytes;
+    r->memory.bytes[REPLAY_ACTIVATIONS] = each[0] > each[1] ? each[0] : each[1];
+    for (int k = 0; k < r->step_count; k++) {
+        if (!replay_takes_part(r, &r->steps[k])) continue;
+        const replay_group *g = replay_group_of(r, &r->steps[k]);
+        place_tensors(&l, &r->steps[k], l.bound[k], r->steps[k].places);
+        if (g) place_group(&l, g);
+    }
 }
 
 /* ---- how much ---- */
 
 static const choice *choice_at(const replay_unit *u, int which) {
-    return u->choices[which].plan && (which == 0 || u->choice_of[1] == 1) ? &u->choices[which] : NULL;
+    const bool runs = which == 0 || (u->planned && u->choice_of[1] == 1);
+    return runs && u->choices[which].plan ? &u->choices[which] : NULL;
+}
+
+static replay_slot *slot_of(const replay *r, const replay_place *p) {
+    return p->region != REPLAY_ACTIVATIONS ? &r->slots[p->at] : NULL;
 }
 
 /* What a weight that all plans pack is packed from is made and forgotten. */
@@ -209,11 +283,12 @@ static void mark_read(replay *r) {
     for (int k = 0; k < r->step_count; k++) {
         const replay_step *s = &r->steps[k];
         const replay_unit *u = &r->units[s->unit];
-        for (uint32_t t = 0; t < u->op.tensor_count; t++) {
+        for (uint32_t t = 0; replay_takes_part(r, s) && t < u->op.tensor_count; t++) {
+            replay_slot *slot = slot_of(r, &s->places[t]);
             bool packed = true;
             for (int c = 0; c < REPLAY_LANES; c++)
                 packed = packed && (!choice_at(u, c) || u->choices[c].needs.packs == t + 1);
-            if (s->places[t].slot >= 0 && !packed) r->slots[s->places[t].slot].read = true;
+            if (slot && !packed) slot->read = true;
         }
     }
 }
@@ -228,26 +303,27 @@ static void take(uint64_t *at, uint64_t bytes) {
  * their own; 0: all. */
 static void lay_out(replay *r, int limit) {
     replay_memory *m = &r->memory;
-    int *first = minus_ones(&r->arena, (int64_t)r->request->operation_count * (limit + 1)), *met = first;
+    int *first = minus_ones(&r->arena, (int64_t)r->unit_count * (limit + 1)), *met = first;
     uint64_t at[REPLAY_REGIONS] = {0};
     for (size_t k = 0; k < r->slot_count; k++) {
         replay_slot *s = &r->slots[k];
-        if (s->region == REPLAY_WEIGHTS && (!s->read || limit > 0)) {
-            s->offset = 0; /* placed below, by step */
-            continue;
-        }
+        s->placed = s->region != REPLAY_WEIGHTS || (s->read && limit == 0);
+        s->offset = 0; /* or placed below, by step */
+        if (!s->placed) continue;
         s->offset = at[s->region];
         take(&at[s->region], s->bytes);
     }
     for (int k = 0; limit > 0 && k < r->step_count; k++) { /* the place of an occurrence that has its own, for others */
         replay_step *s = &r->steps[k];
+        if (!replay_takes_part(r, s)) continue;
         const int64_t row = (int64_t)s->unit * (limit + 1);
         const int ordinal = ++met[row]; /* from 0 */
         int *model = &first[row + 1 + ordinal % limit];
         for (uint32_t t = 0; t < op_of(r, s)->tensor_count; t++) {
-            replay_slot *slot = s->places[t].slot >= 0 ? &r->slots[s->places[t].slot] : NULL;
-            if (!slot || slot->region != REPLAY_WEIGHTS || !slot->read) continue;
-            const replay_slot *like = *model >= 0 ? &r->slots[r->steps[*model].places[t].slot] : NULL;
+            replay_slot *slot = slot_of(r, &s->places[t]);
+            if (!slot || slot->placed || !slot->read) continue;
+            slot->placed = true;
+            const replay_slot *like = *model >= 0 ? slot_of(r, &r->steps[*model].places[t]) : NULL;
             if (like && like->region == REPLAY_WEIGHTS && like->read && like->bytes >= slot->bytes) {
                 slot->offset = like->offset;
                 continue;
@@ -260,10 +336,11 @@ static void lay_out(replay *r, int limit) {
     m->weight_bytes = at[REPLAY_WEIGHTS];
     memset(m->packed_bytes, 0, sizeof m->packed_bytes);
     uint64_t scratch = 0, workspace = 0;
-    int *pack_met = minus_ones(&r->arena, (int64_t)r->request->operation_count * (limit + 1)), *pack_first = pack_met;
+    int *pack_met = minus_ones(&r->arena, (int64_t)r->unit_count * (limit + 1)), *pack_first = pack_met;
     for (int k = 0; k < r->step_count; k++) {
         replay_step *s = &r->steps[k];
         const replay_unit *u = &r->units[s->unit];
+        if (!replay_takes_part(r, s)) continue;
         const int64_t row = (int64_t)s->unit * (limit + 1);
         int *model = limit > 0 ? &pack_first[row + 1 + ++pack_met[row] % limit] : NULL;
         for (int c = 0; c < REPLAY_LANES; c++) {
@@ -271,7 +348,7 @@ static void lay_out(replay *r, int limit) {
             if (!of) continue;
             if (of->needs.workspace_bytes > workspace) workspace = of->needs.workspace_bytes;
             if (of->needs.packs == 0) continue;
-            const replay_slot *slot = &r->slots[s->places[of->needs.packs - 1].slot];
+            const replay_slot *slot = slot_of(r, &s->places[of->needs.packs - 1]);
             if (!slot->read && slot->bytes > scratch) scratch = slot->bytes;
             if (model && *model >= 0) {
                 s->packed[c] = r->steps[*model].packed[c];
@@ -292,7 +369,7 @@ static void lay_out(replay *r, int limit) {
 
 static int most_occurrences(replay *r) {
     const arena_mark mark = arena_save(&r->arena);
-    int *count = arena_array(&r->arena, int, r->request->operation_count), most = 0;
+    int *count = arena_array(&r->arena, int, r->unit_count), most = 0;
     for (int k = 0; k < r->step_count; k++)
         if (++count[r->steps[k].unit] > most) most = count[r->steps[k].unit];
     arena_rewind(&r->arena, mark);
@@ -314,7 +391,7 @@ static uint32_t copies_of(const replay *r, double free_bytes) {
     double copies = ceil(plateau / one);
     copies = fmin(copies, 1 + floor(fmax(copies_share * free_bytes - all_bytes(m), 0) / one));
     double launches = 0;
-    for (int k = 0; k < r->step_count; k++) launches += (double)r->steps[k].times;
+    for (int k = 0; k < r->courses[0].count; k++) launches += (double)r->steps[r->courses[0].steps[k]].times;
     if (r->captured) copies = fmin(copies, floor(MOST_NODES / (launches + 1)));
     return (uint32_t)fmax(1, fmin(copies, MOST_COPIES));
 }
@@ -382,13 +459,16 @@ static scout_answer fill_slots(replay *r, scout_why *why) {
     return answer;
 }
 
-void replay_memory_tensors(const replay *r, const replay_step *s, const choice *c, uint32_t copy, void **tensors) {
+void *replay_memory_at(const replay *r, const replay_place *p, int lane, uint32_t copy) {
+    const replay_slot *slot = slot_of(r, p);
+    char *at = slot ? slot_at(r, slot, copy) : r->memory.base[REPLAY_ACTIVATIONS] + r->memory.items[lane][p->at];
+    return at + p->offset;
+}
+
+void replay_memory_tensors(const replay *r, const replay_step *s, int lane, const choice *c, uint32_t copy,
+                           void **tensors) {
     const replay_unit *u = &r->units[s->unit];
-    for (uint32_t t = 0; t < u->op.tensor_count; t++) {
-        const replay_place *p = &s->places[t];
-        tensors[t] = p->slot >= 0 ? slot_at(r, &r->slots[p->slot], copy) + p->offset
-                                  : r->memory.base[REPLAY_ACTIVATIONS] + p->offset;
-    }
+    for (uint32_t t = 0; t < u->op.tensor_count; t++) tensors[t] = replay_memory_at(r, &s->places[t], lane, copy);
     if (c && c->needs.packs > 0)
         tensors[c->needs.packs - 1] =
             r->memory.base[REPLAY_WEIGHTS] + copy * r->memory.bytes[REPLAY_WEIGHTS] + s->packed[c - u->choices];
@@ -407,8 +487,8 @@ static scout_answer enqueue_pack(void *context, uint32_t number, void *stream, s
     const uint32_t tensor = p->choice->needs.packs - 1;
     void *from[SCOUT_MAX_TENSORS], *to[SCOUT_MAX_TENSORS];
     (void)number;
-    replay_memory_tensors(p->replay, p->step, NULL, p->copy, from);
-    replay_memory_tensors(p->replay, p->step, p->choice, p->copy, to);
+    replay_memory_tensors(p->replay, p->step, 0, NULL, p->copy, from);
+    replay_memory_tensors(p->replay, p->step, 0, p->choice, p->copy, to);
     if (SCOUT_HAS(c, pack_tensors) && c->pack_tensors)
         return c->pack_tensors(p->choice->plan, from, to[tensor], stream, why);
     return c->pack(p->choice->plan, from[tensor], to[tensor], stream, why);
@@ -418,7 +498,7 @@ static scout_answer pack(replay *r, const replay_step *s, const choice *c, uint3
     packing p = {r, s, c, copy};
     scout_sequence *sequence = NULL;
     double seconds = 0;
-    const int slot = s->places[c->needs.packs - 1].slot;
+    const int slot = s->places[c->needs.packs - 1].at;
     scout_answer answer = SCOUT_OK;
     if (!r->slots[slot].read) answer = fill(r, (size_t)slot, copy, r->memory.base[REPLAY_SCRATCH], why);
     if (answer == SCOUT_OK) answer = r->api->record(r->device, 0, 1, enqueue_pack, &p, &sequence, why);
@@ -458,7 +538,7 @@ static scout_answer pack_step(replay *r, const replay_step *s, scout_why *why) {
 }
 
 static void drop_unpackable(replay *r) {
-    for (int k = 0; k < r->request->operation_count; k++) {
+    for (int k = 0; k < r->unit_count; k++) {
         replay_unit *u = &r->units[k];
         for (int c = REPLAY_LANES - 1; c >= 0 && !u->out; c--) {
             scout_why why;
@@ -470,10 +550,6 @@ static void drop_unpackable(replay *r) {
                 u->choice_of[1] = 0, u->wanes = why;
         }
     }
-    int left = 0;
-    for (int k = 0; k < r->step_count; k++)
-        if (!r->units[r->steps[k].unit].out) r->steps[left++] = r->steps[k];
-    r->step_count = left;
 }
 
 scout_answer replay_memory_open(replay *r, scout_why *why) {
@@ -485,7 +561,7 @@ scout_answer replay_memory_open(replay *r, scout_why *why) {
         answer = r->api->fill(r->device, r->memory.base[REPLAY_ACTIVATIONS], r->memory.bytes[REPLAY_ACTIVATIONS],
                               SCOUT_FP32, SCOUT_FILL_NORMAL, replay_mix(r->pass.seed ^ 1), why);
     for (int k = 0; k < r->step_count && answer == SCOUT_OK; k++)
-        if (!r->units[r->steps[k].unit].out) answer = pack_step(r, &r->steps[k], why);
+        if (replay_takes_part(r, &r->steps[k])) answer = pack_step(r, &r->steps[k], why);
     if (answer == SCOUT_OK && r->memory.allocated[REPLAY_SCRATCH]) { /* it is needed no more */
         r->api->release(r->device, r->memory.allocated[REPLAY_SCRATCH]);
         r->memory.allocated[REPLAY_SCRATCH] = NULL;

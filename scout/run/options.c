@@ -216,7 +216,12 @@ static const cli_option rows[] = {
      .kind = CLI_FILE,
      .offset = AT(replay),
      .help = "measure the model of DIR, whose operations are measured, as a whole: by the defaults and by what is "
-             "proven; writes DIR/model.json"},
+             "proven; writes DIR/model.json and DIR/plan.json"},
+    {.name = "plan",
+     .argument = "FILE",
+     .kind = CLI_FILE,
+     .offset = AT(plan),
+     .help = "with --replay: the plan of this plan.json instead of the cheapest by the reports"},
     {.name = "resume",
      .kind = CLI_FLAG,
      .offset = AT(resume),

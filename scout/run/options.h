@@ -35,6 +35,7 @@ typedef struct options {
     const char **axes;    /* owned: NAME=VALUE,… */
     int axes_count;
     const char *replay;    /* the folder of a measured model; NULL: not asked */
+    const char *plan;      /* the plan.json to replay; NULL: the cheapest */
     const char *samples;   /* every block that is timed, as CSV; NULL: not asked */
     bool sweep;            /* several operations of one kind: by --axis, or a range in --shape */
     const char **counters; /* owned: ROW=FILE */

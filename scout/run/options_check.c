@@ -78,6 +78,7 @@ static bool check_modes(const options *o, status *st) {
         {"candidate", o->candidate != NULL, RUNS},
         {"no-fusions", o->no_fusions, OPTIONS_BATCH},
         {"no-replay", o->no_replay, OPTIONS_BATCH},
+        {"plan", o->plan != NULL, OPTIONS_REPLAY},
         {"resume", o->resume, OPTIONS_BATCH},
         {"no-wait", o->no_wait, MEASURES | OPTIONS_REPLAY},
         {"no-cache", o->no_cache, MEASURES},

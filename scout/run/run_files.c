@@ -168,7 +168,7 @@ static void note_failure(run *r, const status *st) {
 
 /* What was said of the model as a whole is of other figures. */
 static void forget_whole(const run *r, const run_item *i) {
-    if (i->source == RUN_MEASURED && !i->fusion && r->options->ops_path) run_replay_forget(r);
+    if (i->source == RUN_MEASURED && r->options->ops_path) run_replay_forget(r);
 }
 
 /* The report and its path, both the caller's; false: it is on the disk already, or `failure` says why there is none. */

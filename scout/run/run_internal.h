@@ -5,6 +5,7 @@
 #include "common/files.h"
 #include "scout/cache/cache.h"
 #include "scout/device/others.h"
+#include "scout/plan/plan.h"
 #include "scout/report/report.h"
 #include "scout/run/budget.h"
 #include "scout/run/expect.h"
@@ -249,6 +250,32 @@ void run_files_resume(run *r);
 bool run_files_report(run *r, const run_item *i, double model_us); /* false: `failure` says why */
 bool run_files_reports(run *r, double model_us); /* all of them, those that differ from what is there */
 void run_files_clean(const run *r);              /* reports of operations that are gone */
+
+/* run_plan.c */
+typedef struct run_planned {    /* what an operation or a fusion runs as */
+    const char *name, *variant; /* NULL: an operation by its default, a fusion nowhere */
+    double ratio, ratio_ci;     /* over the default, over the parts */
+    double each_us, ci;         /* of an operation: a launch; not above 0: it takes no part */
+    double default_us, default_ci;
+    const char *code, *text; /* of a fusion that is worth it: why it stays out; NULL: it does not */
+} run_planned;
+
+typedef struct run_plan {
+    plan_run whole;                     /* its fusions are those of the run */
+    run_planned *operations, *fusions;  /* by item of the list, and by fusion */
+    int fused;                          /* groups of several occurrences */
+    double alone_us, cost_us, bound_us; /* every occurrence by itself; as planned; no plan takes less */
+} run_plan;
+
+/* By the reports: the cheapest. */
+void run_plan_choose(run *r, run_plan *to);
+double run_plan_us(const run *r, const run_plan *plan, int occurrence); /* by itself; not-a-number: it takes no part */
+double run_plan_fused_us(const run *r, const run_plan *plan, const plan_group *g);
+/* A fusion stays out: its groups become single occurrences again. */
+void run_plan_drop(run *r, run_plan *plan, int index, const char *code, const char *text);
+/* run_plan_json.c: plan.json. Read: what it names takes the place of what the reports prove. False: st says why. */
+void run_plan_to_json(run *r, const run_plan *plan, json_t *to, json_builder *b);
+bool run_plan_read(run *r, const char *path, run_plan *to, status *st);
 
 /* run_replay.c */
 /* The model as a whole, until end_s; alone: it is all that was asked, so that it is done again. False: st says why.

@@ -1,5 +1,5 @@
-/* The model as a whole: which row every operation runs as, the passes of its replay, and model.json. At the end of a
- * run over a whole model, or alone by --replay. */
+/* The model as a whole: the passes of its replay, model.json and the plan that it ran beside the defaults, plan.json.
+ * At the end of a run over a whole model, or alone by --replay. */
 #include "scout/run/run_internal.h"
 
 #include "common/clock.h"
@@ -15,22 +15,23 @@
 
 static const size_t MOST_MEMORY = (size_t)2 << 30;
 enum { MOST_OCCURRENCES = 50000, LEAST_PASSES = 4, IN_PLACE_PASSES = 3, RUN_BYTES = 64 << 20 };
+static const char *const files[] = {"model.json", "plan.json"}, *const kinds[] = {"model", "plan"};
 static const double target = 0.01, hold_s = 1.5;
 static const double pass_runs = 40, fill_bytes_per_s = 0.5e9; /* what a first pass takes at least, roughly */
 
-typedef struct share { /* of an operation, by its report */
-    bool takes_part, proven;
-    const char *code, *text;    /* why it does not; NULL: it needs none */
-    double default_us, best_us; /* of all its launches in a run */
-    double least_us;            /* of one without a figure; 0: not known */
-    double default_ci, best_ci;
-    double in_place[2]; /* sums over passes */
-    int in_place_passes;
+typedef struct share { /* of an operation or a fusion, by its report */
+    bool takes_part;
+    const char *code, *text; /* why it does not; NULL: it needs none */
+    double default_us;       /* of all its launches in a run */
+    double least_us;         /* of one without a figure; 0: not known */
+    double in_place[2];      /* sums over passes */
+    int in_place_passes[2];
 } share;
 
 typedef struct replay_run {
     run *r;
-    share *shares;               /* by item of the list */
+    share *shares; /* by item */
+    run_plan plan;
     json_t *measurement, *facts; /* owned */
     double end_s;                /* no pass begins later, but for the least of them; infinite: none is too late */
     bool least;                  /* the least is made whatever it takes */
@@ -43,7 +44,7 @@ typedef struct replay_run {
 
 static void read_shares(replay_run *w) {
     run *r = w->r;
-    w->shares = arena_array(&r->arena, share, r->list.count);
+    w->shares = arena_array(&r->arena, share, r->item_count);
     for (int k = 0; k < r->list.count; k++) {
         const run_item *i = &r->items[k];
         const double count = (double)i->operation->count;
@@ -61,18 +62,14 @@ static void read_shares(replay_run *w) {
             continue;
         }
         s->takes_part = true;
-        s->proven = f.best_row && f.best_row != f.baseline_row && f.proven_us < f.baseline_us;
         s->default_us = count * f.baseline_us;
-        s->default_ci = f.baseline_ci;
-        s->best_us = s->proven ? count * f.proven_us : s->default_us;
-        s->best_ci = s->proven ? f.best_ci : f.baseline_ci;
     }
 }
 
-static json_t *row_json(const json_t *row, json_builder *b) {
+static json_t *row_json(const char *name, const char *variant, json_builder *b) {
     json_t *to = json_new_object(b);
-    json_put_text(b, to, "name", json_get_text(row, "name"));
-    json_put_text(b, to, "variant", json_get_text(row, "variant"));
+    json_put_text(b, to, "name", name);
+    json_put_text(b, to, "variant", variant);
     return to;
 }
 
@@ -86,11 +83,30 @@ static json_t *operations_json(const replay_run *w, json_builder *b) {
         json_t *one = json_new_object(b);
         json_put(b, one, "operation", operation_to_json(i->operation, b));
         if (w->shares[k].takes_part) {
+            const run_planned *planned = &w->plan.operations[k];
             report_read(&in, &f);
-            json_put(b, one, "default", row_json(f.baseline_row, b));
-            if (w->shares[k].proven) json_put(b, one, "best", row_json(f.best_row, b));
+            json_put(b, one, "default",
+                     row_json(json_get_text(f.baseline_row, "name"), json_get_text(f.baseline_row, "variant"), b));
+            if (planned->name) json_put(b, one, "best", row_json(planned->name, planned->variant, b));
         }
         json_push(b, list, one);
+    }
+    return list;
+}
+
+/* null: the plan does not have it. */
+static json_t *fusions_json(const replay_run *w, json_builder *b) {
+    const run *r = w->r;
+    json_t *list = json_new_array(b);
+    for (int k = 0; k < r->fusions.count; k++) {
+        const fusion *f = &r->fusions.items[k];
+        const run_planned *planned = &w->plan.fusions[k];
+        json_t *one = planned->name ? json_new_object(b) : json_null();
+        json_push(b, list, one);
+        if (!planned->name) continue;
+        json_put(b, one, "operation", operation_to_json(&f->fused, b));
+        json_put(b, one, "row", row_json(planned->name, planned->variant, b));
+        json_put(b, one, "parts", fusion_to_json(f, b));
     }
     return list;
 }
@@ -120,6 +136,8 @@ static json_t *job_of(replay_run *w, const run_device *d) {
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     json_put(&b, to, "flow", operation_flow_to_json(r->list.flow, &b));
     json_put(&b, to, "operations", operations_json(w, &b));
+    json_put(&b, to, "fusions", fusions_json(w, &b));
+    json_put(&b, to, "plan", plan_to_json(&w->plan.whole, &b));
     return json_finish(&b, to, &w->failure);
 }
 
@@ -148,8 +166,8 @@ static json_t *next(void *context, int device, int *job) {
 }
 
 static int item_of(const run *r, const char *id) {
-    for (int k = 0; k < r->list.count; k++)
-        if (strcmp(r->list.items[k].id, id) == 0) return k;
+    for (int k = 0; k < r->item_count; k++)
+        if (strcmp(r->items[k].operation->id, id) == 0) return k;
     return -1;
 }
 
@@ -158,16 +176,17 @@ static void add_in_place(replay_run *w, const json_t *list) {
         const json_t *one = json_array_get(list, k);
         const int at = item_of(w->r, json_get_text(one, "operation"));
         const double us[] = {json_get_positive(one, "default_us"), json_get_positive(one, "best_us")};
-        if (at < 0 || !(us[0] > 0) || !(us[1] > 0)) continue;
-        w->shares[at].in_place[0] += us[0];
-        w->shares[at].in_place[1] += us[1];
-        w->shares[at].in_place_passes++;
+        for (int lane = 0; at >= 0 && lane < 2; lane++) {
+            if (!(us[lane] > 0)) continue;
+            w->shares[at].in_place[lane] += us[lane];
+            w->shares[at].in_place_passes[lane]++;
+        }
     }
 }
 
-/* Operations that take no part, or run by their defaults. */
+/* Operations that take no part, or run by their defaults, and groups that fell apart. */
 static bool is_of_other_plan(const replay_run *w, const json_t *facts) {
-    static const char *const lists[] = {"left_out", "as_default"};
+    static const char *const lists[] = {"left_out", "as_default", "apart"};
     for (size_t k = 0; w->facts && k < sizeof lists / sizeof *lists; k++) {
         const json_t *were = json_object_get(w->facts, lists[k]), *are = json_object_get(facts, lists[k]);
         if (json_array_size(were) != json_array_size(are)) return true;
@@ -186,9 +205,10 @@ static void begin_again(replay_run *w) {
     w->measurement = w->facts = NULL;
     w->pass = 0;
     w->again = true;
-    for (int k = 0; k < w->r->list.count; k++) {
+    for (int k = 0; k < w->r->item_count; k++) {
         share *s = &w->shares[k];
-        s->in_place[0] = s->in_place[1] = s->in_place_passes = 0;
+        s->in_place[0] = s->in_place[1] = 0;
+        s->in_place_passes[0] = s->in_place_passes[1] = 0;
     }
 }
 
@@ -236,31 +256,62 @@ static const json_t *row_named(const json_t *m, const char *name) {
     return NULL;
 }
 
-/* Left out by the worker, although it has a report. */
-static bool is_out(const replay_run *w, const char *id) {
-    const json_t *list = json_object_get(w->facts, "left_out");
+static bool is_in(const json_t *list, const char *id) {
     for (size_t k = 0; k < json_array_size(list); k++)
         if (strcmp(json_get_text(json_array_get(list, k), "operation"), id) == 0) return true;
     return false;
 }
 
+/* Left out by the worker, although it has a report. */
+static bool is_out(const replay_run *w, const char *id) { return is_in(json_object_get(w->facts, "left_out"), id); }
+
 static bool runs_default(const replay_run *w, const char *id) {
-    const json_t *list = json_object_get(w->facts, "as_default");
-    for (size_t k = 0; k < json_array_size(list); k++)
-        if (strcmp(json_get_text(json_array_get(list, k), "operation"), id) == 0) return true;
+    return is_in(json_object_get(w->facts, "as_default"), id);
+}
+
+/* A group falls with its fusion and with any of its parts. */
+static bool is_apart(const replay_run *w, const plan_group *g) {
+    const run *r = w->r;
+    if (g->fusion < 0 || is_in(json_object_get(w->facts, "apart"), r->fusions.items[g->fusion].id)) return true;
+    for (int k = 0; k < g->count; k++)
+        if (is_out(w, r->fusions.items[g->fusion].ops[k]->id)) return true;
     return false;
+}
+
+/* What the parts of the plan take together: by item, what it takes in a run of the plan's lane. */
+static double *planned_us(const replay_run *w) {
+    run *r = w->r;
+    const plan_run *p = &w->plan.whole;
+    double *us = arena_array(&r->arena, double, r->item_count);
+    for (int g = 0; g < p->group_count; g++) {
+        const plan_group *group = &p->groups[g];
+        if (!is_apart(w, group)) {
+            us[r->list.count + group->fusion] += run_plan_fused_us(r, &w->plan, group);
+            continue;
+        }
+        for (int k = 0; k < group->count; k++) {
+            const operation_occurrence *at = &r->list.flow->occurrences[p->order[group->first + k]];
+            const run_planned *of = at->operation >= 0 ? &w->plan.operations[at->operation] : NULL;
+            if (!of || !(of->each_us > 0) || is_out(w, r->list.items[at->operation].id)) continue;
+            us[at->operation] +=
+                (double)at->times * (runs_default(w, r->list.items[at->operation].id) ? of->default_us : of->each_us);
+        }
+    }
+    return us;
 }
 
 static json_t *time_json(const replay_run *w, const json_t *row, bool best, json_builder *b) {
     const json_t *time = json_object_get(row, "time_us");
+    const run *r = w->r;
+    const double *planned = best ? planned_us(w) : NULL;
     json_t *to = json_new_object(b);
     verdict_sum sum = {0};
-    for (int k = 0; k < w->r->list.count; k++) {
+    for (int k = 0; k < (best ? r->item_count : r->list.count); k++) {
         const share *s = &w->shares[k];
-        const char *id = w->r->list.items[k].id;
-        if (!s->takes_part || is_out(w, id)) continue;
-        const bool other = best && !runs_default(w, id);
-        verdict_sum_add(&sum, other ? s->best_us : s->default_us, other ? s->best_ci : s->default_ci);
+        const run_planned *of = k < r->list.count ? &w->plan.operations[k] : &w->plan.fusions[k - r->list.count];
+        const char *id = r->items[k].operation->id;
+        if (best && planned[k] > 0) verdict_sum_add(&sum, planned[k], runs_default(w, id) ? of->default_ci : of->ci);
+        if (!best && s->takes_part && !is_out(w, id)) verdict_sum_add(&sum, s->default_us, of->default_ci);
     }
     const double us = json_get_positive(time, "median"), ci = json_get_number(time, "rel_ci95"),
                  sum_ci = verdict_sum_ci(&sum);
@@ -274,19 +325,26 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
     return to;
 }
 
+/* An operation that the plan has in groups alone has no time of its own there, a fusion none by default. */
 static json_t *in_place_json(const replay_run *w, json_builder *b) {
+    const run *r = w->r;
+    const double *planned = planned_us(w);
     json_t *list = json_new_array(b);
-    for (int k = 0; k < w->r->list.count; k++) {
+    for (int k = 0; k < r->item_count; k++) {
         const share *s = &w->shares[k];
-        const char *id = w->r->list.items[k].id;
-        if (!s->takes_part || s->in_place_passes == 0 || is_out(w, id)) continue;
+        const char *id = r->items[k].operation->id;
+        if ((s->in_place_passes[0] == 0 && s->in_place_passes[1] == 0) || is_out(w, id)) continue;
         json_t *one = json_new_object(b);
         json_put_text(b, one, "operation", id);
-        json_put_int(b, one, "count", w->r->list.items[k].count);
-        json_put_real(b, one, "default_us", s->in_place[0] / s->in_place_passes);
-        json_put_real(b, one, "default_sum_us", s->default_us);
-        json_put_real(b, one, "best_us", s->in_place[1] / s->in_place_passes);
-        json_put_real(b, one, "best_sum_us", runs_default(w, id) ? s->default_us : s->best_us);
+        json_put_int(b, one, "count", r->items[k].operation->count);
+        if (s->in_place_passes[0] > 0) {
+            json_put_real(b, one, "default_us", s->in_place[0] / s->in_place_passes[0]);
+            json_put_real(b, one, "default_sum_us", s->default_us);
+        }
+        if (s->in_place_passes[1] > 0) {
+            json_put_real(b, one, "best_us", s->in_place[1] / s->in_place_passes[1]);
+            json_put_real(b, one, "best_sum_us", planned[k] > 0 ? planned[k] : s->default_us);
+        }
         json_push(b, list, one);
     }
     return list;
@@ -336,7 +394,11 @@ static const char *plan_of(const replay_run *w, int device) {
     status st;
     char key[64];
     regime_key(&r->options->regime, key, sizeof key);
-    json_t *all = json_finish(&b, operations_json(w, &b), &st);
+    json_t *both = json_new_array(&b);
+    json_push(&b, both, operations_json(w, &b));
+    json_push(&b, both, fusions_json(w, &b));
+    json_push(&b, both, plan_to_json(&w->plan.whole, &b));
+    json_t *all = json_finish(&b, both, &st);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
     const char *plan = arena_printf(&r->arena, "%s %s %d %s", key, r->devices[device].about->device_instance,
                                     (int)REGIME_METHOD, text ? text : "");
@@ -345,17 +407,15 @@ static const char *plan_of(const replay_run *w, int device) {
     return arena_printf(&r->arena, "%016llx", (unsigned long long)XXH3_64bits(plan, strlen(plan)));
 }
 
-static json_t *model_json(const replay_run *w, json_builder *b) {
-    static const char *const copied[] = {"launches", "bound", "memory", "check", "nonfinite", "as_default"};
-    static const char *const seen[] = {"clock_mhz", "power_w", "temperature_c", "throttle"};
+/* Of what, where and how it was measured. */
+static json_t *head_json(const replay_run *w, const char *schema, json_builder *b) {
     const run *r = w->r;
     const supervisor_device *d = r->devices[w->device].about;
-    const json_t *first = row_named(w->measurement, "default"), *best = row_named(w->measurement, "best");
     char key[64], taken[32];
     json_t *to = json_new_object(b), *device = json_new_object(b);
     regime_key(&r->options->regime, key, sizeof key);
     run_utc(taken, sizeof taken);
-    json_put_text(b, to, "schema", "ceiling-scout/model/1");
+    json_put_text(b, to, "schema", schema);
     json_put_text(b, to, "program", version_text);
     json_put_text(b, to, "taken", taken);
     json_put_text(b, to, "model", r->list.model ? r->list.model : "");
@@ -367,6 +427,16 @@ static json_t *model_json(const replay_run *w, json_builder *b) {
     json_put(b, to, "device", device);
     json_put_text(b, to, "regime", key);
     json_put_int(b, to, "method", REGIME_METHOD);
+    return to;
+}
+
+static json_t *model_json(const replay_run *w, json_builder *b) {
+    static const char *const copied[] = {"launches",  "bound",  "memory",     "check",
+                                         "nonfinite", "groups", "as_default", "apart"};
+    static const char *const seen[] = {"clock_mhz", "power_w", "temperature_c", "throttle"};
+    const run *r = w->r;
+    const json_t *first = row_named(w->measurement, "default"), *best = row_named(w->measurement, "best");
+    json_t *to = head_json(w, "ceiling-scout/model/1", b);
     json_put_text(b, to, "plan", plan_of(w, w->device));
     json_put(b, to, "default", time_json(w, first, false, b));
     json_put(b, to, "best", best ? time_json(w, best, true, b) : json_null());
@@ -386,17 +456,61 @@ static json_t *model_json(const replay_run *w, json_builder *b) {
     return to;
 }
 
-static bool path_of(const run *r, char *path, size_t room) {
+static bool path_of(const run *r, const char *name, char *path, size_t room) {
     return r->options->output && !r->options->output_is_file &&
-           snprintf(path, room, "%s/model.json", r->options->output) < (int)room;
+           snprintf(path, room, "%s/%s", r->options->output, name) < (int)room;
 }
 
-static bool save(const replay_run *w, status *st) {
+/* ---- plan.json ---- */
+
+/* What came out wrong is in no plan: a dispatcher would run it. */
+static void settle_plan(replay_run *w) {
+    run *r = w->r;
+    const json_t *apart = json_object_get(w->facts, "apart");
+    for (size_t k = 0; k < json_array_size(apart); k++) {
+        const json_t *one = json_array_get(apart, k);
+        const int at = item_of(r, json_get_text(one, "operation"));
+        if (at >= r->list.count)
+            run_plan_drop(r, &w->plan, at - r->list.count, json_get_text(one, "code"), json_get_text(one, "text"));
+    }
+    for (int k = 0; k < r->list.count; k++) {
+        run_planned *of = &w->plan.operations[k];
+        if (is_out(w, r->list.items[k].id)) of->each_us = 0;
+        if (!of->name || !runs_default(w, r->list.items[k].id)) continue;
+        of->name = NULL;
+        of->each_us = of->default_us;
+    }
+}
+
+static json_t *plan_json(replay_run *w, json_builder *b) {
+    const json_t *best = row_named(w->measurement, "best");
+    const double ratio = json_get_positive(best, "ratio"), ci = json_get_number(best, "ratio_ci");
+    json_t *to = head_json(w, "ceiling-scout/plan/1", b), *replayed = json_new_object(b);
+    json_put_known(b, replayed, "ratio", ratio);
+    json_put_known(b, replayed, "ratio_ci", ci);
+    json_put_bool(b, replayed, "proven", ratio * (1 + ci) < 1);
+    json_put(b, to, "replay", replayed);
+    run_plan_to_json(w->r, &w->plan, to, b);
+    return to;
+}
+
+static bool save_plan(replay_run *w, status *st) {
     char path[4096];
     json_builder b = {0};
-    if (!path_of(w->r, path, sizeof path)) return true;
-    json_t *to = json_finish(&b, model_json(w, &b), st);
+    if (!path_of(w->r, "plan.json", path, sizeof path)) return true;
+    settle_plan(w);
+    json_t *to = json_finish(&b, plan_json(w, &b), st);
     const bool good = to && json_save(path, to, st);
+    json_decref(to);
+    return good;
+}
+
+static bool save(replay_run *w, status *st) {
+    char path[4096];
+    json_builder b = {0};
+    if (!path_of(w->r, "model.json", path, sizeof path)) return true;
+    json_t *to = json_finish(&b, model_json(w, &b), st);
+    const bool good = to && json_save(path, to, st) && save_plan(w, st);
     if (good && !w->r->options->quiet) show_whole(stdout, &w->r->arena, to);
     json_decref(to);
     return good;
@@ -410,9 +524,9 @@ static bool is_there(const replay_run *w) {
     char path[4096];
     const json_limits limits = {.bytes = RUN_BYTES};
     status st = {0};
-    for (int k = 0; k < r->list.count; k++)
+    for (int k = 0; k < r->item_count; k++)
         if (r->items[k].source == RUN_MEASURED) return false;
-    if (!path_of(r, path, sizeof path) || access(path, F_OK) != 0) return false;
+    if (!path_of(r, "model.json", path, sizeof path) || access(path, F_OK) != 0) return false;
     json_t *old = json_read(path, &limits, &st);
     const bool whole = old && json_check_schema(old, "model", 1, path, &st);
     bool same = false;
@@ -435,13 +549,18 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     replay_run w = {.r = r, .end_s = end_s, .least = least, .device = -1};
     char path[4096];
     int parts = 0;
-    if (path_of(r, path, sizeof path) && run_files_refuse_link(path, st)) return false;
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+        if (path_of(r, files[k], path, sizeof path) && run_files_refuse_link(path, st)) return false;
     read_shares(&w);
     for (int k = 0; k < r->list.count; k++) parts += w.shares[k].takes_part;
     if (r->list.flow->occurrence_count > MOST_OCCURRENCES)
         return status_fail(st, STATUS_INPUT, "its %d occurrences are more than the %d that a replay takes",
                            r->list.flow->occurrence_count, (int)MOST_OCCURRENCES);
     if (parts == 0) return status_fail(st, STATUS_INPUT, "no operation has a report to replay; measure them first");
+    if (!r->options->plan)
+        run_plan_choose(r, &w.plan);
+    else if (!run_plan_read(r, r->options->plan, &w.plan, st))
+        return false;
     if (!alone && is_there(&w)) return true;
     if (!alone) run_replay_forget(r);
     if (!least && run_now() + expected_s(&w) > end_s) {
@@ -467,13 +586,15 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
 }
 
 void run_replay_forget(const run *r) {
-    char path[4096];
     const json_limits limits = {.bytes = RUN_BYTES};
-    status st = {0};
-    if (!path_of(r, path, sizeof path) || access(path, F_OK) != 0 || files_is_link(path)) return;
-    json_t *old = json_read(path, &limits, &st);
-    if (old && json_check_schema(old, "model", 1, path, &st)) unlink(path);
-    json_decref(old);
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        char path[4096];
+        status st = {0};
+        if (!path_of(r, files[k], path, sizeof path) || access(path, F_OK) != 0 || files_is_link(path)) continue;
+        json_t *old = json_read(path, &limits, &st);
+        if (old && json_check_schema(old, kinds[k], 1, path, &st)) unlink(path);
+        json_decref(old);
+    }
 }
 
 /* ---- --replay ---- */
@@ -493,7 +614,7 @@ static bool read_story(const char *folder, const json_t *story, options *o, char
     o->mode = OPTIONS_BATCH;
     o->ops_path = ops;
     o->output = folder;
-    o->resume = o->no_fusions = true;
+    o->resume = true;
     if (!story) return true;
     const char *under = json_get_text(story, "regime");
     if (!regime_from_key(under, &o->regime))

@@ -50,17 +50,25 @@ static void show_left_out(FILE *out, arena *a, const json_t *list, const char *w
     }
 }
 
+static void show_groups(FILE *out, const json_t *groups) {
+    const int64_t operations = json_get_int(groups, "operations", 0), fused = json_get_int(groups, "fused", 0);
+    if (operations > 0)
+        fprintf(out, "  groups    %lld operations in %lld groups, %lld fused\n", (long long)operations,
+                (long long)json_get_int(groups, "groups", 0), (long long)fused);
+}
+
 void show_whole(FILE *out, arena *a, const json_t *root) {
     const json_t *memory = json_object_get(root, "memory"), *bound = json_object_get(root, "bound"),
                  *best = json_object_get(root, "best");
     fputs("the model, measured as a whole\n", out);
     show_time_of(out, "defaults", json_object_get(root, "default"));
     if (json_is_object(best)) {
-        show_time_of(out, "proven", best);
+        show_time_of(out, "plan", best);
         const double ratio = json_get_positive(root, "ratio"), ci = json_get_number(root, "ratio_ci");
         fprintf(out, "  ratio     %.4f %s%s\n", ratio, amount_within(ci).s,
                 ratio * (1 + ci) < 1 ? "" : ": as a whole no gain is proven");
     }
+    show_groups(out, json_object_get(root, "groups"));
     fprintf(out, "  memory    weights %s, activations %s (at least %s); %lld of %lld tensors found in the dataflow\n",
             amount_bytes(fmax(json_get_number(memory, "weight_bytes"), 0)).s,
             amount_bytes(fmax(json_get_number(memory, "activation_bytes"), 0)).s,
@@ -76,4 +84,5 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
     show_differences(out, a, json_object_get(root, "operations"));
     show_left_out(out, a, json_object_get(root, "left_out"), "left out");
     show_left_out(out, a, json_object_get(root, "as_default"), "by its default");
+    show_left_out(out, a, json_object_get(root, "apart"), "by its parts");
 }

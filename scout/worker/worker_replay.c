@@ -40,6 +40,21 @@ static void read_operations(worker_replay *w, const json_t *list) {
     w->request.operation_count = (int)n;
 }
 
+static void read_fusions(worker_replay *w, const json_t *list) {
+    const size_t n = json_array_size(list);
+    if (n > MOST_OPERATIONS) guard_fail(&w->guard, STATUS_ENVIRONMENT, "a replay of %zu fusions", n);
+    replay_fusion *to = arena_array(&w->arena, replay_fusion, n);
+    for (size_t k = 0; k < n; k++) {
+        const json_t *one = json_array_get(list, k);
+        if (json_is_null(one)) continue; /* the plan has none of it */
+        operation_from_json(json_object_get(one, "operation"), &w->arena, &to[k].of.operation);
+        to[k].of.rows[0] = read_row(json_object_get(one, "row"));
+        to[k].part_count = fusion_from_json(json_object_get(one, "parts"), &w->arena, to[k].parts);
+    }
+    w->request.fusions = to;
+    w->request.fusion_count = (int)n;
+}
+
 /* Fails through the guard. */
 static void read_request(worker_replay *w) {
     const json_t *body = w->body;
@@ -48,6 +63,9 @@ static void read_request(worker_replay *w) {
         guard_fail(&w->guard, STATUS_ENVIRONMENT, "a job of an unknown regime \"%s\"", json_get_text(body, "regime"));
     read_operations(w, json_object_get(body, "operations"));
     q->flow = operation_flow_from_json(json_object_get(body, "flow"), q->operation_count, &w->arena);
+    read_fusions(w, json_object_get(body, "fusions"));
+    const json_t *groups = json_object_get(body, "plan");
+    if (groups) q->plan = plan_from_json(groups, q->flow, q->fusion_count, &w->arena);
     q->workspace_limit = (uint64_t)worker_request_number(body, "workspace_limit", REGIME_WORKSPACE_BYTES);
     q->exhaustive = json_is_true(json_object_get(body, "exhaustive"));
     q->plateau_bytes = worker_request_number(body, "plateau_bytes", 0);

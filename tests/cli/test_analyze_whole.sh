@@ -26,7 +26,7 @@ m = {"schema": "ceiling-scout/model/1", "program": "test", "taken": "2026-11-25T
      "regime": run["regime"], "method": run["method"], "plan": "0123456789abcdef", "ratio": 0.9, "ratio_ci": 0.002,
      "default": {"time_us": 1230.0, "ci": 0.004, "quality": "good", "sum_us": 1190.0, "sum_ci": 0.01},
      "best": {"time_us": 1107.0, "ci": 0.005, "quality": "good", "sum_us": 1050.0, "sum_ci": 0.01},
-     "occurrences": 3, "launches": 3, "bound": {"found": 9, "of": 9}, "check": {"compared": 0}, "as_default": [],
+     "occurrences": 7, "launches": 7, "groups": {"operations": 7, "groups": 5, "fused": 2, "launches": 5}, "apart": [], "bound": {"found": 9, "of": 9}, "check": {"compared": 0}, "as_default": [],
      "memory": {"weight_bytes": 1, "packed_bytes": 0, "weight_copies": 1, "activation_bytes": 1, "activation_least_bytes": 1,
                 "input_bytes": 1, "workspace_bytes": 0},
      "left_out": [{"operation": "conv_missing", "code": "type", "text": "no library here does that"}], "operations": [],
@@ -37,7 +37,7 @@ json.dump(m, open("plain/model.json", "w"))
 END
 }
 said() { tr -s ' \n' ' ' <"$1" | grep -qF -- "$2"; }
-sentence="1.230 ms by the libraries' defaults, 1.107 ms by what is proven (both measured as a whole; the sums of their parts are 1.190 ms and 1.050 ms; without 1 operation)"
+sentence="1.230 ms by the libraries' defaults, 1.107 ms by the plan (7 operations in 5 groups, 2 fused; both measured as a whole; the sums of their parts are 1.190 ms and 1.050 ms; without 1 operation)"
 
 analyze plain -o before --top 0
 write_model ''
@@ -56,7 +56,7 @@ check "nothing proven: one time" said alone/summary.txt "1.230 ms by the librari
 check "nothing proven: json has no best" test "$(field alone/summary.json "sorted(r['groups'][0]['whole'])")" = "['default', 'left_out']"
 write_model 'm["default"]["sum_us"] = "much"'
 analyze plain -o alone --top 0
-check "no sums: none are told" said alone/summary.txt "1.230 ms by the libraries' defaults, 1.107 ms by what is proven (both measured as a whole; without 1 operation)"
+check "no sums: none are told" said alone/summary.txt "1.230 ms by the libraries' defaults, 1.107 ms by the plan (7 operations in 5 groups, 2 fused; both measured as a whole; without 1 operation)"
 
 write_model 'm["ratio_ci"] = 0.12'
 analyze plain -o alone --top 0

@@ -62,6 +62,7 @@ struct scout_sequence {
 };
 
 extern const scout_candidate fake_right;   /* the baseline */
+extern const scout_candidate fake_copies;  /* of elementwise operations with one operand, which it copies: 100 us */
 extern const scout_candidate fake_fast;    /* 150 us */
 extern const scout_candidate fake_slow;    /* 500 us */
 extern const scout_candidate fake_crawls;  /* 0.1 s */

@@ -8,6 +8,7 @@
 
 static guard g;
 static arena a;
+static const char *planned; /* plan.json; NULL: there is none */
 
 /* A report of what was judged, as a study would hold it. */
 static study_report report_of(const verdict_facts *f) {
@@ -59,13 +60,14 @@ static void flatten(char *text) {
 static const char *explained(const verdict_facts *f, const char *json) {
     static char text[1 << 16];
     const study_report r = report_of(f);
-    const study_group group = {.device = "GPU", .regime = "r", .model = "m", .model_us = f->model_us};
-    json_t *report = json_loads(json, 0, NULL);
+    const study_group group = {
+        .device = "GPU", .device_class = "c", .regime = "r", .model = "m", .model_us = f->model_us};
+    json_t *report = json_loads(json, 0, NULL), *plan = planned ? json_loads(planned, 0, NULL) : NULL;
     UNIT_CHECK(report != NULL);
     FILE *out = fmemopen(text, sizeof text, "w");
     guard_init(&g);
     arena_init(&a, &g, (size_t)64 << 20);
-    const explain e = {terminal_of(out, 100), &a, &group, &r, &verdict_defaults, report, NULL, 0};
+    const explain e = {terminal_of(out, 100), &a, &group, &r, &verdict_defaults, report, NULL, plan, 0};
     if (guard_enter(&g))
         explain_write(&e);
     else
@@ -73,6 +75,7 @@ static const char *explained(const verdict_facts *f, const char *json) {
     fclose(out);
     arena_free(&a);
     json_decref(report);
+    json_decref(plan);
     flatten(text);
     return text;
 }
@@ -101,6 +104,37 @@ static void every_rule_says_something(void) {
         f.ceiling_us = 80; /* another one that reaches the last rule */
     }
     UNIT_CHECK(says(explained(&f, "{}"), "yes anything else"));
+}
+
+/* Of this device and regime alone; its operation is "op". */
+static void a_fusion_says_whether_the_plan_has_it(void) {
+#define PLAN(class, list, groups, out)                                                                                 \
+    "{\"device\": {\"class\": \"" class "\"}, \"regime\": \"r\", \"implementations\": [{\"operation\": \"x\"}" list    \
+                                        "], \"groups\": [" groups "], \"left_out\": [" out "]}"
+    static const struct {
+        const char *plan, *says;
+    } cases[] = {
+        {PLAN("c", ", {\"fusion\": \"op\"}", "[1, 0, 1], [0, 2], [1, 3, 4]", ""), "the plan does it at 2 places"},
+        {PLAN("c", ", {\"fusion\": \"op\"}", "[1, 0, 1]", ""), "the plan does it at 1 place "},
+        {PLAN("c", ", {\"fusion\": \"other\"}", "[1, 0, 1]", ""), "the plan does without it "},
+        {PLAN("c", "", "", "{\"fusion\": \"op\", \"text\": \"it came out wrong\"}"),
+         "the plan does without it: it came out wrong"},
+        {PLAN("other", ", {\"fusion\": \"op\"}", "[1, 0, 1]", ""), NULL},
+        {"[]", NULL},
+        {NULL, NULL},
+    };
+    verdict_facts f = product(50);
+    f.fusion = true;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        planned = cases[k].plan;
+        const char *text = explained(&f, "{}");
+        UNIT_CHECK(cases[k].says ? says(text, cases[k].says) : !strstr(text, "the plan"));
+    }
+    f.fusion = false;
+    planned = cases[0].plan;
+    UNIT_CHECK(!strstr(explained(&f, "{}"), "the plan"));
+    planned = NULL;
+#undef PLAN
 }
 
 static double time_behind(const char *text, const char *what) {
@@ -235,6 +269,7 @@ static void figures_as_text(void) {
 
 int main(void) {
     UNIT_RUN(every_rule_says_something);
+    UNIT_RUN(a_fusion_says_whether_the_plan_has_it);
     UNIT_RUN(the_times_are_the_thresholds);
     UNIT_RUN(candidates_are_told);
     UNIT_RUN(passes_that_do_not_count_are_marked);

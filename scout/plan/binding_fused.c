@@ -1,0 +1,157 @@
+/* A fused operation's tensors at one of its places: the inverse of where the parts' tensors lie in them. What parts
+ * write for each other must be needed by nothing else. */
+#include "scout/plan/binding.h"
+
+#include "scout/kinds/kind_tensors.h"
+#include "scout/op/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct binder {
+    const operation_flow *flow;
+    const int *occurrences;
+    const binding_fusion *of;
+    binding_site *to;
+    scout_why *why;
+} binder;
+
+int *binding_reads(const operation_flow *f, arena *a) {
+    int *reads = arena_array(a, int, f->tensor_count);
+    for (int k = 0; k < f->occurrence_count; k++)
+        for (int e = f->occurrences[k].read; e < f->occurrences[k].made; e++) reads[binding_owner(f, f->edges[e])]++;
+    return reads;
+}
+
+static bool refuse(const binder *b, int part, const char *text) {
+    return kind_tensors_refuse(b->why, "layout", "%s %.60s", b->of->parts[part].operation->id, text);
+}
+
+/* Tensor of the fused operation that a place names; -1: it names none. */
+static int named(const binder *b, const fusion_place *p) {
+    if (p->of[0] == '@' || p->of[0] == '=') return -1;
+    const int at = p->of[0] == '#' ? atoi(p->of + 1) : op_tensor(b->of->fused, p->of);
+    return at >= 0 && (uint32_t)at < b->of->fused->tensor_count ? at : -1;
+}
+
+static int output_of(const scout_op *op) {
+    for (uint32_t t = 0; t < op->tensor_count; t++)
+        if (op->tensors[t].role == SCOUT_OUTPUT) return (int)t;
+    return -1;
+}
+
+/* What an earlier part has bound, and this part's tensor must be too; -1: nothing has. */
+static int bound_before(const binder *b, int part, const fusion_place *p) {
+    if (p->of[0] != '@') return named(b, p) >= 0 ? b->to->fused[named(b, p)] : -1;
+    const int from = atoi(p->of + 1), output = from >= 0 && from < part ? output_of(b->of->ops[from]) : -1;
+    return output >= 0 ? b->to->parts[from][output] : -1;
+}
+
+/* A tensor that the part reads and that lies in the same memory: itself, or a view of all of it. */
+static int read_of(const binder *b, int part, int tensor, const scout_tensor *want) {
+    const operation_occurrence *at = &b->flow->occurrences[b->occurrences[part]];
+    const int owner = binding_owner(b->flow, tensor);
+    for (int e = at->read; e < at->made; e++) {
+        const operation_tensor *t = &b->flow->tensors[b->flow->edges[e]];
+        if (binding_owner(b->flow, b->flow->edges[e]) == owner && t->offset == 0 &&
+            t->lie == operation_lie((int)want->rank, want->dims, want->strides) && (uint32_t)t->type == want->type &&
+            t->bytes >= 0 && (uint64_t)t->bytes == want->bytes)
+            return b->flow->edges[e];
+    }
+    return -1;
+}
+
+static bool bind_part(const binder *b, int part) {
+    const fusion_part *from = &b->of->parts[part];
+    const scout_op *op = b->of->ops[part];
+    int *to = b->to->parts[part];
+    if ((uint32_t)from->place_count != op->tensor_count) return refuse(b, part, "has tensors without a place");
+    binding_begin(to);
+    for (uint32_t t = 0; t < op->tensor_count; t++) {
+        const int before = op->tensors[t].role != SCOUT_OUTPUT ? bound_before(b, part, &from->places[t]) : -1;
+        if (before < 0) continue;
+        to[t] = read_of(b, part, before, &op->tensors[t]);
+        if (to[t] < 0) return refuse(b, part, "does not read what a part before it makes or reads");
+    }
+    (void)binding_tensors(b->flow, &b->flow->occurrences[b->occurrences[part]], op, to);
+    for (uint32_t t = 0; t < op->tensor_count; t++)
+        if (to[t] < 0 && from->places[t].of[0] != '=') return refuse(b, part, "has a tensor that the dataflow has not");
+    return true;
+}
+
+/* Slices have no tensor of the dataflow that is all of them. */
+static bool bind_whole(const binder *b, int part, uint32_t t) {
+    const fusion_place *p = &b->of->parts[part].places[t];
+    const scout_tensor *own = &b->of->ops[part]->tensors[t];
+    const int at = named(b, p);
+    if (p->of[0] == '@' || p->of[0] == '=') return true;
+    if (at < 0) return refuse(b, part, "lies in a tensor that the fused operation has not");
+    const scout_tensor *whole = &b->of->fused->tensors[at];
+    if (p->offset != 0 || p->stride != 0 || whole->bytes != own->bytes || whole->type != own->type)
+        return refuse(b, part, "has a slice of a tensor that is nowhere whole in the dataflow");
+    if (whole->below > 0) return refuse(b, part, "reads numbers that are places in a table");
+    if (b->to->fused[at] < 0 || own->role == SCOUT_OUTPUT) b->to->fused[at] = b->to->parts[part][t];
+    return true;
+}
+
+static int part_of(const binder *b, int occurrence) {
+    for (int k = 0; k < b->of->count; k++)
+        if (b->occurrences[k] == occurrence) return k;
+    return -1;
+}
+
+static bool is_written(const binder *b, int owner) {
+    for (uint32_t t = 0; t < b->of->fused->tensor_count; t++)
+        if (b->of->fused->tensors[t].role == SCOUT_OUTPUT && binding_owner(b->flow, b->to->fused[t]) == owner)
+            return true;
+    return false;
+}
+
+/* Everything that a part makes is written by the whole, or read within it alone. */
+static bool is_closed(const binder *b, int part) {
+    const operation_occurrence *at = &b->flow->occurrences[b->occurrences[part]];
+    for (int e = at->made; e < at->after; e++) {
+        const int owner = binding_owner(b->flow, b->flow->edges[e]);
+        int within = 0;
+        if (is_written(b, owner)) continue;
+        for (int k = 0; k < b->of->count; k++) {
+            const operation_occurrence *reader = &b->flow->occurrences[b->occurrences[k]];
+            for (int r = reader->read; r < reader->made; r++)
+                within += binding_owner(b->flow, b->flow->edges[r]) == owner;
+        }
+        if (b->flow->tensors[owner].kept || within != b->of->reads[owner])
+            return refuse(b, part, "makes what something else needs, and the fused operation does not write");
+    }
+    return true;
+}
+
+/* What the whole reads is there before any of it. */
+static bool is_fed(const binder *b) {
+    for (uint32_t t = 0; t < b->of->fused->tensor_count; t++) {
+        const int tensor = b->to->fused[t];
+        if (tensor < 0)
+            return kind_tensors_refuse(b->why, "layout", "no part has the fused operation's tensor %.16s",
+                                       b->of->fused->tensors[t].name);
+        const int producer = b->flow->tensors[binding_owner(b->flow, tensor)].producer;
+        if (b->of->fused->tensors[t].role != SCOUT_OUTPUT && producer >= 0 && part_of(b, producer) >= 0)
+            return kind_tensors_refuse(b->why, "layout", "it would read what it makes");
+        if (b->of->fused->tensors[t].role == SCOUT_OUTPUT && part_of(b, producer) < 0)
+            return kind_tensors_refuse(b->why, "layout", "it would write what none of its parts makes");
+    }
+    return true;
+}
+
+bool binding_fused(const operation_flow *f, const int *occurrences, const binding_fusion *of, binding_site *out,
+                   scout_why *why) {
+    const binder b = {f, occurrences, of, out, why};
+    binding_begin(out->fused);
+    for (int k = 0; k < of->count; k++) {
+        if (!bind_part(&b, k)) return false;
+        for (uint32_t t = 0; t < of->ops[k]->tensor_count; t++)
+            if (!bind_whole(&b, k, t)) return false;
+    }
+    if (!is_fed(&b)) return false;
+    for (int k = 0; k < of->count; k++)
+        if (!is_closed(&b, k)) return false;
+    return true;
+}

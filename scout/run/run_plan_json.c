@@ -1,0 +1,256 @@
+/* plan.json: what a dispatcher needs to run the plan, and a replay to run it again. It is read as if a stranger had
+ * written it. */
+#include "scout/run/run_internal.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { PLAN_BYTES = 64 << 20, MOST_TEXT = 255 };
+
+/* ---- writing ---- */
+
+static void put_proof(json_t *to, const run_planned *of, json_builder *b) {
+    json_t *proof = json_new_object(b);
+    json_put_known(b, proof, "ratio", of->ratio);
+    json_put_known(b, proof, "ratio_ci", of->ratio_ci);
+    json_put(b, to, "proof", proof);
+}
+
+static json_t *operation_json(const run *r, int item, const run_planned *of, json_builder *b) {
+    const report_input in = run_input(r, &r->items[item], -1);
+    json_t *to = json_new_object(b);
+    report_figures f;
+    report_read(&in, &f);
+    json_put_text(b, to, "operation", r->list.items[item].id);
+    json_put_text(b, to, "candidate", of->name ? of->name : json_get_text(f.baseline_row, "name"));
+    json_put_text(b, to, "variant", of->name ? of->variant : json_get_text(f.baseline_row, "variant"));
+    if (of->name)
+        put_proof(to, of, b);
+    else
+        json_put_bool(b, to, "default", true);
+    return to;
+}
+
+static json_t *fusion_json(const run *r, int index, const run_planned *of, json_builder *b) {
+    json_t *to = json_new_object(b);
+    json_put_text(b, to, "fusion", r->fusions.items[index].id);
+    json_put_text(b, to, "candidate", of->name);
+    json_put_text(b, to, "variant", of->variant);
+    put_proof(to, of, b);
+    return to;
+}
+
+/* What takes part, operations first; `at`: by item and then by fusion where it stands, -1: it does not. */
+static json_t *implementations_json(const run *r, const run_plan *plan, int *at, json_builder *b) {
+    json_t *list = json_new_array(b);
+    for (int k = 0; k < r->item_count; k++) at[k] = -1;
+    for (int k = 0; k < r->list.count; k++) {
+        if (!(plan->operations[k].each_us > 0)) continue;
+        at[k] = (int)json_array_size(list);
+        json_push(b, list, operation_json(r, k, &plan->operations[k], b));
+    }
+    for (int g = 0; g < plan->whole.group_count; g++) {
+        const int index = plan->whole.groups[g].fusion;
+        if (index < 0 || at[r->list.count + index] >= 0) continue;
+        at[r->list.count + index] = (int)json_array_size(list);
+        json_push(b, list, fusion_json(r, index, &plan->fusions[index], b));
+    }
+    return list;
+}
+
+static json_t *left_out_json(const run *r, const run_plan *plan, json_builder *b) {
+    json_t *list = json_new_array(b);
+    for (int k = 0; k < r->fusions.count; k++) {
+        const run_planned *of = &plan->fusions[k];
+        if (!of->code) continue;
+        json_t *one = json_new_object(b);
+        json_put_text(b, one, "fusion", r->fusions.items[k].id);
+        json_put_text(b, one, "code", of->code);
+        json_put_text(b, one, "text", of->text);
+        json_push(b, list, one);
+    }
+    return list;
+}
+
+void run_plan_to_json(run *r, const run_plan *plan, json_t *to, json_builder *b) {
+    int *at = arena_array(&r->arena, int, r->item_count);
+    json_t *groups = json_new_array(b);
+    json_put_real(b, to, "alone_us", plan->alone_us);
+    json_put_real(b, to, "cost_us", plan->cost_us);
+    json_put_real(b, to, "bound_us", plan->bound_us);
+    json_put_int(b, to, "fused", plan->fused);
+    json_put(b, to, "implementations", implementations_json(r, plan, at, b));
+    for (int g = 0; g < plan->whole.group_count; g++) {
+        const plan_group *group = &plan->whole.groups[g];
+        const int *members = &plan->whole.order[group->first];
+        json_t *row = json_new_array(b);
+        const int item =
+            group->fusion >= 0 ? r->list.count + group->fusion : r->list.flow->occurrences[*members].operation;
+        json_push_int(b, row, item >= 0 ? at[item] : -1);
+        for (int k = 0; k < group->count; k++) json_push_int(b, row, members[k]);
+        json_push(b, groups, row);
+    }
+    json_put(b, to, "groups", groups);
+    json_put(b, to, "left_out", left_out_json(r, plan, b));
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+    run *r;
+    const char *path;
+    run_plan *to;
+    map items;    /* by id: items of the run, of the list and then of the fusions */
+    int *item_of; /* by implementation: such an item */
+    bool *met;    /* by item */
+    int count;
+    status *st;
+} reader;
+
+__attribute__((format(printf, 2, 3))) static bool refuse(reader *x, const char *format, ...) {
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return status_fail(x->st, STATUS_INPUT, "%s: %s", x->path, text);
+}
+
+static const char *short_text(reader *x, const json_t *from, const char *key) {
+    const char *text = json_get_text_or_null(from, key);
+    return text && strlen(text) <= MOST_TEXT ? arena_printf(&x->r->arena, "%s", text) : NULL;
+}
+
+static void list_items(reader *x) {
+    run *r = x->r;
+    map_init(&x->items, &r->arena);
+    x->met = arena_array(&r->arena, bool, r->item_count);
+    for (int k = r->item_count - 1; k >= 0; k--) *map_put(&x->items, r->items[k].operation->id) = &r->items[k];
+}
+
+/* -1: there is none of this id, or it is of the other sort. */
+static int item_named(const reader *x, const char *of_operation, const char *of_fusion) {
+    if ((of_operation != NULL) == (of_fusion != NULL)) return -1;
+    const run_item *i = map_get(&x->items, of_operation ? of_operation : of_fusion);
+    return i && (i->fusion != NULL) == (of_fusion != NULL) ? (int)(i - x->r->items) : -1;
+}
+
+/* What a launch takes is told by a row of its report; without one it is taken to be what its default takes. */
+static void find_time(const run *r, int item, run_planned *to) {
+    const json_t *rows = json_object_get(r->items[item].measurement, "candidates");
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k);
+        const double us = json_get_positive(json_object_get(row, "time_us"), "median");
+        if (us > 0 && strcmp(json_get_text(row, "name"), to->name) == 0 &&
+            strcmp(json_get_text(row, "variant"), to->variant) == 0)
+            to->each_us = us;
+    }
+}
+
+static bool read_implementation(reader *x, int index, const json_t *from) {
+    const char *of_operation = short_text(x, from, "operation"), *of_fusion = short_text(x, from, "fusion");
+    const int item = item_named(x, of_operation, of_fusion);
+    const json_t *proof = json_object_get(from, "proof");
+    const double ratio = json_get_positive(proof, "ratio"), ci = json_get_number(proof, "ratio_ci");
+    if (item < 0)
+        return refuse(x, "implementation %d is of no operation and no fusion of this model (\"%.80s\")", index,
+                      of_operation ? of_operation
+                      : of_fusion  ? of_fusion
+                                   : "");
+    if (x->met[item]) return refuse(x, "implementation %d is of what another one is of before", index);
+    x->met[item] = true;
+    x->item_of[index] = item;
+    run_planned *to = item < x->r->list.count ? &x->to->operations[item] : &x->to->fusions[item - x->r->list.count];
+    to->name = json_is_true(json_object_get(from, "default")) ? NULL : short_text(x, from, "candidate");
+    to->variant = short_text(x, from, "variant");
+    to->ratio = ratio > 0 ? ratio : 1;
+    to->ratio_ci = ci >= 0 ? ci : NAN;
+    if (item < x->r->list.count && json_is_true(json_object_get(from, "default"))) return true;
+    if (!to->name || !*to->name || !to->variant)
+        return refuse(x, "implementation %d names no candidate and variant", index);
+    if (item < x->r->list.count) find_time(x->r, item, to);
+    return true;
+}
+
+static bool is_site(const fusion *f, const int *members) {
+    for (int k = 0; k < f->site_count; k++)
+        if (memcmp(&f->sites[k * f->op_count], members, (size_t)f->op_count * sizeof *members) == 0) return true;
+    return false;
+}
+
+static bool read_group(reader *x, int index, const json_t *row) {
+    const operation_flow *f = x->r->list.flow;
+    const size_t size = json_array_size(row);
+    plan_run *to = &x->to->whole;
+    int *members = &to->order[to->occurrence_count];
+    const json_t *first = json_array_get(row, 0);
+    if (size < 2 || !json_is_integer(first) || json_integer_value(first) < -1 || json_integer_value(first) >= x->count)
+        return refuse(x, "group %d names no implementation, or no occurrence", index);
+    const int at = (int)json_integer_value(first), item = at >= 0 ? x->item_of[at] : -1;
+    if (size - 1 > (size_t)(f->occurrence_count - to->occurrence_count))
+        return refuse(x, "group %d: its groups have more occurrences than the model's %d", index, f->occurrence_count);
+    for (size_t k = 1; k < size; k++) {
+        const json_t *one = json_array_get(row, k);
+        if (!json_is_integer(one) || json_integer_value(one) < 0 || json_integer_value(one) >= f->occurrence_count)
+            return refuse(x, "group %d names what is no occurrence of the model", index);
+        members[k - 1] = (int)json_integer_value(one);
+    }
+    const int of_fusion = item >= x->r->list.count ? item - x->r->list.count : -1;
+    if (of_fusion >= 0 && (size - 1 != (size_t)x->r->fusions.items[of_fusion].op_count ||
+                           !is_site(&x->r->fusions.items[of_fusion], members)))
+        return refuse(x, "group %d: its occurrences are no site of %.120s", index, x->r->fusions.items[of_fusion].id);
+    if (of_fusion < 0 && at >= 0 && f->occurrences[members[0]].operation != item)
+        return refuse(x, "group %d: occurrence %d is not of %.120s", index, members[0], x->r->list.items[item].id);
+    to->groups[to->group_count++] = (plan_group){of_fusion, to->occurrence_count, (int)size - 1};
+    to->occurrence_count += (int)size - 1;
+    x->to->fused += of_fusion >= 0;
+    return true;
+}
+
+static bool read_all(reader *x, const json_t *root) {
+    const json_t *list = json_object_get(root, "implementations"), *groups = json_object_get(root, "groups");
+    const size_t most = (size_t)x->r->list.flow->occurrence_count;
+    x->count = (int)json_array_size(list);
+    if (json_array_size(list) > (size_t)x->r->item_count)
+        return refuse(x, "it names more implementations than the model has operations and fusions");
+    if (!json_is_array(list) || !json_is_array(groups) || json_array_size(groups) > most)
+        return refuse(
+            x, "it has no lists of implementations and groups, or more groups than the model's %zu occurrences", most);
+    x->item_of = arena_array(&x->r->arena, int, x->count);
+    x->to->whole = (plan_run){.order = arena_array(&x->r->arena, int, (int64_t)most),
+                              .groups = arena_array(&x->r->arena, plan_group, (int64_t)most)};
+    x->to->fused = 0;
+    for (int k = 0; k < x->r->list.count; k++) {
+        run_planned *of = &x->to->operations[k];
+        of->name = NULL;
+        of->each_us = of->default_us;
+        of->ci = of->default_ci;
+    }
+    for (int k = 0; k < x->r->fusions.count; k++) x->to->fusions[k] = (run_planned){.name = NULL};
+    for (int k = 0; k < x->count; k++)
+        if (!read_implementation(x, k, json_array_get(list, (size_t)k))) return false;
+    for (int k = 0; k < (int)json_array_size(groups); k++)
+        if (!read_group(x, k, json_array_get(groups, (size_t)k))) return false;
+    status wrong = {0};
+    if (!plan_runs(x->r->list.flow, &x->to->whole, &x->r->arena, &wrong)) return refuse(x, "%s", wrong.text);
+    x->to->cost_us = x->to->bound_us = 0;
+    for (int g = 0; g < x->to->whole.group_count; g++) {
+        const plan_group *group = &x->to->whole.groups[g];
+        const double us = group->fusion >= 0 ? run_plan_fused_us(x->r, x->to, group)
+                                             : run_plan_us(x->r, x->to, x->to->whole.order[group->first]);
+        if (us > 0) x->to->cost_us += us;
+    }
+    return true;
+}
+
+bool run_plan_read(run *r, const char *path, run_plan *to, status *st) {
+    const json_limits limits = {.bytes = PLAN_BYTES};
+    reader x = {.r = r, .path = path, .to = to, .st = st};
+    json_t *root = json_read(path, &limits, st);
+    run_plan_choose(r, to); /* for what each takes */
+    list_items(&x);
+    const bool good = root && json_check_schema(root, "plan", 1, path, st) && read_all(&x, root);
+    json_decref(root);
+    return good;
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# The plan of a model on this machine's CPU: groups by what fusions' reports prove, written and replayed, given back and
+# refused. What a report says is set here, so that a busy machine changes nothing.
+source "$ROOT/tests/scout/lib.sh"
+
+field() { # FILE PYTHON-EXPRESSION of r   holds
+    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
+}
+export CEILING_SCOUT_PATIENCE=1
+extract=$(dirname "$SCOUT")/extract_ops
+mkdir model
+run "$extract" "$ROOT/models/small_resnet.onnx" -q -o model/ops.json
+run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --no-fusions --budget 15
+run "$SCOUT" model/ops.json -o model --device cpu --only fusion --resume --budget 15
+
+# In every pass fusions of these patterns were twice as fast as their parts, and all others slower.
+prove() { # PATTERN…
+    python3 - "$@" <<'END'
+import json, pathlib, sys
+for path in pathlib.Path("model/fusions").glob("*.json"):
+    report = json.loads(path.read_text())
+    worth = any(report["fusion"]["pattern"].startswith(pattern) for pattern in sys.argv[1:])
+    rows = [row for row in report["candidates"] if row["status"] == "OK"]
+    parts = next((row["passes"][0]["time_us"] for row in rows if row["name"] == "parts"), None)
+    if parts is None:
+        continue
+    for k, row in enumerate(rows):
+        factor = 1 if row["name"] == "parts" else (0.5 if worth else 1.5) + 0.01 * k
+        first = row["passes"][0]
+        row["passes"] = [{**first, "pass": n, "time_us": parts * factor * (1 + 0.001 * (n % 2))} for n in range(1, 5)]
+    report["passes"] = 4
+    path.write_text(json.dumps(report))
+END
+}
+prove "elementwise chain" "conv+bn"
+run "$SCOUT" --replay model
+check "a replay with groups: exit 0" exits 0
+check "a replay with groups: it is told" grep -q 'operations in .* groups' stdout.txt
+check "groups of several are in it" field model/model.json "0 < r['groups']['fused'] and r['groups']['groups'] < r['groups']['operations'] == r['launches']"
+check "a plan needs fewer launches" field model/model.json "r['groups']['launches'] == r['groups']['groups']"
+check "each was held against its parts" field model/model.json "r['check']['error'] <= r['check']['tolerance'] and r['apart'] == []"
+check "the plan takes every occurrence once" field model/plan.json \
+    "sorted(k for g in r['groups'] for k in g[1:]) == list(range(len(json.load(open('model/ops.json'))['graph']['occurrences'])))"
+check "its groups are sites" python3 - <<'END'
+import json
+plan, ops = json.load(open("model/plan.json")), json.load(open("model/ops.json"))
+sites = [site for fusion in ops["fusions"] for site in fusion["sites"]]
+assert all(group[1:] in sites for group in plan["groups"] if len(group) > 2)
+END
+check "it costs no more than each by itself" field model/plan.json "r['bound_us'] <= r['cost_us'] < r['alone_us']"
+check "what it gains is proven" field model/plan.json "all('proof' in i for i in r['implementations'] if 'fusion' in i)"
+if [[ -x $ROOT/out/venv/bin/python ]]; then
+    check "plan.json fits its schema" "$ROOT/out/venv/bin/python" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" model/plan.json
+    check "model.json fits its schema" "$ROOT/out/venv/bin/python" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" model/model.json
+else
+    skip "schemas: $ROOT/out/venv/bin/python is not there"
+fi
+
+# the same plan, given
+cp model/model.json before.json
+cp model/plan.json given.json
+run "$SCOUT" --replay model --plan given.json
+check "a given plan: exit 0" exits 0
+check "a given plan is what runs" field model/model.json "r['plan'] == json.load(open('before.json'))['plan']"
+check "a given plan is written as it was" field model/plan.json \
+    "[r[k] for k in ('groups', 'implementations')] == [json.load(open('given.json'))[k] for k in ('groups', 'implementations')]"
+
+# one that has no groups: the defaults alone
+change() { # STATEMENTS on p   makes changed.json of the given plan
+    python3 - "$1" <<'END'
+import json, sys
+p = json.load(open("given.json"))
+several = next(k for k, group in enumerate(p["groups"]) if len(group) > 2)
+fused = p["groups"][several][0]
+exec(sys.argv[1])
+json.dump(p, open("changed.json", "w"))
+END
+}
+change 'p["groups"] = [[-1, k] for k in range(sum(len(g) - 1 for g in p["groups"]))]
+p["implementations"] = []'
+run "$SCOUT" --replay model --plan changed.json
+check "a plan of defaults: exit 0" exits 0
+check "a plan of defaults is one lane" field model/model.json "r['best'] is None and 'groups' not in r"
+
+# what contradicts the model is refused, with what is wrong
+refused() { # WORDS STATEMENTS
+    change "$2"
+    run "$SCOUT" --replay model --plan changed.json
+    check "$1: exit 3" exits 3
+    check "$1: it is said" says "$1"
+}
+refused "stands in group" 'p["groups"].append(p["groups"][0]); p["groups"].pop(several)'
+refused "its groups have" 'p["groups"].pop()'
+refused "are no site of" 'p["groups"][several][1:] = p["groups"][several][:0:-1]'
+refused "is no occurrence of the model" 'p["groups"][0][1] = 100000'
+refused "is no occurrence of the model" 'p["groups"][0][1] = -1'
+refused "names no implementation" 'p["groups"][0][0] = len(p["implementations"])'
+refused "names no implementation" 'p["groups"][0] = "all"'
+refused "is not of" 'p["groups"][0][0] = next(k for k, i in enumerate(p["implementations"]) if "operation" in i and k != p["groups"][0][0])'
+refused "needs what occurrence" 'p["groups"].reverse()'
+refused "is of no operation and no fusion" 'p["implementations"][fused]["fusion"] = "another"'
+refused "is of no operation and no fusion" 'p["implementations"][fused]["operation"] = p["implementations"][0]["operation"]'
+refused "is of what another one is of" 'p["implementations"][1] = p["implementations"][0]'
+refused "names no candidate" 'del p["implementations"][fused]["candidate"]'
+refused "names no candidate" 'p["implementations"][fused]["variant"] = "x" * 10000'
+refused "more implementations than" 'p["implementations"] *= 50'
+refused "no lists of implementations and groups" 'p["groups"] = 3'
+refused "plan/1" 'p["schema"] = "ceiling-scout/plan/2"'
+printf '{"schema": "ceiling-scout/plan/1", "groups": [[' >changed.json
+run "$SCOUT" --replay model --plan changed.json
+check "a plan that is cut off: exit 3" exits 3
+run "$SCOUT" model/ops.json -o model --device cpu --plan given.json
+check "--plan without --replay: exit 2" exits 2
+
+# a group whose implementation is not here is named, and its parts run
+change 'p["implementations"][fused]["candidate"] = "nothing_of_this_name"'
+run "$SCOUT" --replay model --plan changed.json
+check "an implementation that is not here: exit 0" exits 0
+check "it is named" field model/model.json "[o['code'] for o in r['apart']] == ['feature'] and 'nothing_of_this_name' in r['apart'][0]['text']"
+check "it is in no plan" field model/plan.json "not any('nothing' in i['candidate'] for i in r['implementations']) and len(r['left_out']) >= 1"
+
+# sites that contradict the dataflow
+for wrong in 'f["sites"][0][0] += 1' 'f["sites"][0].pop()' 'f["sites"][0][0] = -1' 'f["sites"][0][0] = "x"' 'f["sites"] *= 9' 'f["sites"] = 1'; do
+    rm -rf bad
+    mkdir bad
+    python3 - "$wrong" <<'END'
+import json, sys
+r = json.load(open("model/ops.json"))
+f = next(f for f in r["fusions"] if f["sites"])
+exec(sys.argv[1])
+json.dump(r, open("bad/ops.json", "w"))
+END
+    run "$SCOUT" bad/ops.json -o bad/out --device cpu
+    check "$wrong: exit 3" exits 3
+    check "$wrong: names the fusion" says "fusion"
+done
+finish
