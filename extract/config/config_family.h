@@ -76,7 +76,7 @@ typedef struct config_names {
 } config_names;
 
 typedef struct config_family {
-    const char *model_type;
+    const char *model_type, *prefix; /* of the names of its architectures, which end as its heads say */
     config_values defaults;
     const config_flag *flags; /* end with a NULL name */
     unsigned bias;            /* without any flag */

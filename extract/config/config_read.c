@@ -4,6 +4,7 @@
 #include "common/json.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_BYTES = 8 << 20, MAX_DEPTH = 64 };
 
@@ -148,26 +149,26 @@ static bool complete(const reader *r) {
     return st->code == STATUS_OK;
 }
 
-static bool ends_with(const char *text, const char *suffix) {
-    const size_t length = strlen(text), n = strlen(suffix);
-    return length >= n && strcmp(text + length - n, suffix) == 0;
+/* "LlamaForCausalLM" is Llama's head "ForCausalLM"; old files write LLaMA. */
+static bool is_head(const char *name, const char *prefix, const char *suffix) {
+    const size_t n = strlen(prefix);
+    return strncasecmp(name, prefix, n) == 0 && strcmp(name + n, suffix) == 0;
 }
 
 static bool find_head(const reader *r) {
     const json_t *list = json_object_get(r->root, "architectures");
-    const char *name = json_string_value(json_array_get(list, 0));
+    const char *name = json_string_value(json_array_get(list, 0)), *prefix = r->to->family->prefix;
     char known[300] = "";
     size_t used = 0;
     r->to->head = r->to->family->heads;
     if (!list || json_is_null(list) || (json_is_array(list) && json_array_size(list) == 0)) return true;
     for (const config_head *h = r->to->family->heads; h->suffix && used < sizeof known; h++) {
         r->to->head = h;
-        if (name && ends_with(name, h->suffix)) return true;
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s…%s", used ? ", " : "", h->suffix);
+        if (name && is_head(name, prefix, h->suffix)) return true;
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s%s", used ? ", " : "", prefix, h->suffix);
     }
-    status_set(r->st, STATUS_INPUT, "the architecture \"%.60s\" of %s is not known; known are %s", name ? name : "",
-               r->to->family->model_type, known);
-    return false;
+    return status_fail(r->st, STATUS_INPUT, "the architecture \"%.60s\" is not known; known are %s", name ? name : "",
+                       known);
 }
 
 static bool find_family(const reader *r) {

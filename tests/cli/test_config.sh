@@ -80,7 +80,8 @@ config_refused "no object" 3 "an object is expected" '[]' --tokens 1
 config_refused "no JSON" 3 "extract_ops: bad.json: line 1" '{"model_type": ' --tokens 1
 config_refused "an unknown activation" 3 '"snake", which is not known' '{"model_type": "llama", "hidden_act": "snake"}' --tokens 1
 config_refused "an unknown type" 3 "must be float32, float16 or bfloat16" '{"model_type": "llama", "dtype": "int4"}' --tokens 1
-config_refused "an unknown architecture" 3 "known are …ForCausalLM" '{"model_type": "llama", "architectures": ["LlamaForX"]}' --tokens 1
+config_refused "an architecture that ends like another" 3 "known are BertModel," '{"model_type": "bert", "architectures": ["BertLMHeadModel"]}' --tokens 1
+config_refused "an unknown architecture" 3 "known are LlamaForCausalLM, LlamaModel" '{"model_type": "llama", "architectures": ["LlamaForX"]}' --tokens 1
 config_refused "heads that do not fit" 3 "no multiple of the 7 heads" '{"model_type": "llama", "num_attention_heads": 7}' --tokens 1
 config_refused "heads of keys that do not fit" 3 "no multiple of the 5 heads of keys" '{"model_type": "llama", "num_key_value_heads": 5}' --tokens 1
 config_refused "too many experts" 3 "9 experts, but there are 8" '{"model_type": "mixtral", "num_experts_per_tok": 9}' --tokens 1
