@@ -374,17 +374,22 @@ static char *read_all(int fd, size_t hint, size_t limit, size_t *size, int *erro
     return NULL;
 }
 
+bool files_machines_fault(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO; }
+
 char *files_read(const char *path, size_t limit, size_t *size, status *st) {
     /* without waiting: a pipe without a writer must not hold the program */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        status_set(st, STATUS_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        status_set(st, files_machines_fault(errno) ? STATUS_ENVIRONMENT : STATUS_INPUT, "%s: cannot be opened: %s",
+                   path, strerror(errno));
         return NULL;
     }
     struct stat about;
     char *bytes = NULL;
     int error = 0;
-    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+    if (fstat(fd, &about) != 0) {
+        error = errno;
+    } else if (!S_ISREG(about.st_mode)) {
         status_set(st, STATUS_INPUT, "%s: is not a regular file", path);
     } else if (about.st_size < 0 || (size_t)about.st_size > limit) {
         error = EFBIG;

@@ -48,6 +48,8 @@ bool files_write(const char *path, const void *data, size_t n, status *st); /* a
 
 enum { FILES_TOO_LONG = -1 }; /* no errno is negative */
 
+/* Whether an error of opening or reading says something of the machine rather than of the file. */
+bool files_machines_fault(int error);
 /* Counts bytes that were read by another way than files_read. */
 void files_have_read(uint64_t bytes);
 

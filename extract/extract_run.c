@@ -11,6 +11,7 @@
 #include "extract/ops/work.h"
 #include "extract/write/emit.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 /* Memory follows the size of the file within these bounds, so that a small hostile file cannot ask for much. */
 static const size_t RUN_MIN_MEMORY = (size_t)160 << 20;
 static const size_t RUN_MAX_MEMORY = (size_t)4 << 30;
+static const size_t RUN_CONFIG_MEMORY = (size_t)512 << 20; /* of a configuration, whose size says nothing */
 enum { RUN_MEMORY_PER_BYTE = 24 };
 
 /* A run that takes longer than this says on a terminal what it is at. */
@@ -46,9 +48,10 @@ static void hide_stage(run *r) {
     r->progress = false;
 }
 
-static size_t memory_limit(const char *path) {
+static size_t memory_limit(const extract_options *o) {
     struct stat s;
-    if (stat(path, &s) != 0 || s.st_size <= 0) return RUN_MIN_MEMORY;
+    if (o->config) return RUN_CONFIG_MEMORY;
+    if (stat(o->model_path, &s) != 0 || s.st_size <= 0) return RUN_MIN_MEMORY;
     if ((uint64_t)s.st_size > RUN_MAX_MEMORY / RUN_MEMORY_PER_BYTE) return RUN_MAX_MEMORY;
     size_t wanted = (size_t)s.st_size * RUN_MEMORY_PER_BYTE;
     return wanted < RUN_MIN_MEMORY ? RUN_MIN_MEMORY : wanted;
@@ -112,10 +115,38 @@ static void write_all(run *r, const model *m, const catalog *c) {
     r->written = NULL;
 }
 
+static void add_dim(model *m, const char *name, int64_t size, const char *how) {
+    m->dims[m->dim_count++] = (model_dim){.name = name, .size = size, .how = how};
+}
+
+/* What a model's symbols say, a configuration's options do. */
+static void tell_dims(model *m, const config_run *c) {
+    m->dims = arena_array(m->arena, model_dim, c->token_count + 2);
+    m->dim_count = 0;
+    add_dim(m, "batch", c->batch > 0 ? c->batch : 1, "--batch");
+    for (int k = 0; k < c->token_count; k++)
+        add_dim(m, c->token_count == 1 ? "tokens" : arena_printf(m->arena, "tokens_%" PRId64, c->tokens[k]),
+                c->tokens[k], "--tokens");
+    if (c->past > 0) add_dim(m, "past", c->past, "--past");
+}
+
+static model *read_either(run *r) {
+    const extract_options *o = r->options;
+    if (!o->config) {
+        r->file = read_open(&r->arena, o->model_path);
+        return read_model(&r->arena, r->file, &o->read);
+    }
+    const config_model made = config_make(&r->arena, o->config);
+    r->file = read_open_made(&r->arena, o->model_path, made.name, made.bytes, made.size);
+    model *m = read_model(&r->arena, r->file, &o->read);
+    tell_dims(m, o->config);
+    if (made.warning) graph_warn(m, "%s", made.warning);
+    return m;
+}
+
 static void run_work(run *r) {
     const extract_options *o = r->options;
-    r->file = read_open(&r->arena, o->model_path);
-    model *m = read_model(&r->arena, r->file, &o->read);
+    model *m = read_either(r);
     r->model = m;
     show_stage(r, "inferring shapes");
     infer_model(m);
@@ -164,7 +195,7 @@ status_code extract_run(const extract_options *options, status *st) {
     run r = {.options = options, .started = clock_seconds()};
     *st = (status){0};
     guard_init(&r.guard);
-    arena_init(&r.arena, &r.guard, memory_limit(options->model_path));
+    arena_init(&r.arena, &r.guard, memory_limit(options));
     run_guarded(&r, st);
     read_close(r.file);
     arena_free(&r.arena);

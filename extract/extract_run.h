@@ -2,10 +2,12 @@
 #pragma once
 
 #include "common/status.h"
+#include "extract/config/config.h"
 #include "extract/read/read.h"
 
 typedef struct extract_options {
-    const char *model_path;
+    const char *model_path;   /* or the config.json's */
+    const config_run *config; /* NULL: the path is a model's */
     const char *ops_path;     /* NULL: no file */
     const char *tensors_path; /* NULL: no file */
     const char *precision;    /* "model", "fp16", "bf16", "fp32" */

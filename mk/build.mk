@@ -97,7 +97,7 @@ bin/%: $(BUILD)/bin/% FORCE
 	$(Q)cmp -s $< $@ || { mkdir -p $(@D) && cp $< $@.new && mv $@.new $@; }
 
 # What these two tests make fail goes through them, and their own arena (of tiny chunks) comes before the ordinary one.
-FAULTS := malloc calloc realloc free strdup strndup realpath mmap munmap open close fstat read pread write fsync rename
+FAULTS := malloc calloc realloc free strdup strndup realpath mmap munmap open memfd_create close fstat read pread write fsync rename
 LDFLAGS_test_faults := $(FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs
 STUDY_FAULTS := malloc calloc realloc free strdup strndup realpath open close fstat read write fsync rename opendir closedir
 LDFLAGS_test_study_faults := $(STUDY_FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs

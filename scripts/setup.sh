@@ -29,6 +29,7 @@ test_needs=(
     "groff-base|groff, for the manual pages|command -v groff"
     "zsh|zsh, for its completions|command -v zsh"
     "fish|fish, for its completions|command -v fish"
+    "cargo|cargo and rustc 1.63 or newer, for rust/|command -v cargo"
     "libonnx-testdata|onnx's own test models|true"
     "python3|Python 3.11 or newer|command -v python3"
     "python3-venv|Python's venv and ensurepip|python3 -c 'import ensurepip, venv'"

@@ -42,6 +42,7 @@ oracle      beside
 fuzz        beside
 page        beside
 unit_avx2   beside
+rust        beside
 golden_reports beside
 rooms       beside
 words       beside
@@ -81,6 +82,7 @@ step_scout() { JOBS=$((JOBS * 2)) tests/scout/run.sh bin/scout_batch $release/sc
 step_scout_cpu() { JOBS=1 tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]}"; }
 step_page() { tests/page/run.sh bin/analyze; }
 step_dispatch() { tests/dispatch/run.sh; }
+step_rust() { tests/rust/run.sh; }
 step_golden() { tests/golden/run.sh bin/extract_ops; }
 step_golden_reports() { tests/golden/analyze.sh bin/analyze; }
 step_hostile() { tests/hostile/run.sh; }

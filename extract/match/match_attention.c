@@ -441,8 +441,8 @@ bool match_attention(match *m, node *softmax) {
     work *w = flow_join(m, &s.set, last);
     if (!w) return false;
     memset(&w->rec, 0, sizeof w->rec);
-    cost_set_attention(w, &a.cost);
     cost_set_types(w, a.first.left, flow_out(s.last, 0));
+    cost_set_attention(w, &a.cost);
     cost_boundary(w);
     attention_mask_spare(m, w, &(attention_mask){a.mask, s.terms, s.term_count, a.first.rows, a.first.cols});
     heads_tell(m, w, a.lies);

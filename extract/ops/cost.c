@@ -294,7 +294,9 @@ void cost_set_attention(work *w, const cost_attention *a) {
     oprec_set_int(r, "kv_len", kv_len);
     if (v_head != a->head) oprec_set_int(r, "v_head", v_head);
     const double customary = a->head > 0 ? 1 / sqrt((double)a->head) : 0;
-    if (a->scale != 0 && fabs(a->scale - customary) > 1e-3 * customary) oprec_set_real(r, "scale", a->scale);
+    /* its root is stored in the operands' type, once for queries and once for keys */
+    const double rounded = r->type == DTYPE_BF16 ? 4e-3 : 1e-3;
+    if (a->scale != 0 && fabs(a->scale - customary) > rounded * customary) oprec_set_real(r, "scale", a->scale);
     if (a->window > 0) oprec_set_int(r, "window", a->window);
     if (a->softcap > 0) oprec_set_real(r, "softcap", a->softcap);
     if (a->mask_rank > 0) oprec_set_ints(r, w->arena, "mask_shape", a->mask_rank, a->mask_dims);

@@ -45,7 +45,8 @@ typedef struct cost_attention {
     int64_t window; /* each query sees at most so many keys; 0: all */
     double softcap; /* 0: none */
 } cost_attention;
-/* Fills kind, shape, mask, the named dimensions, macs and flops; types and bytes stay with the caller. */
+/* Fills kind, shape, mask, the named dimensions, macs and flops; types are the caller's and come before, bytes behind.
+ */
 void cost_set_attention(work *w, const cost_attention *a);
 
 /* Rows and columns: sets kind, what and shape [rows, cols], and flops as elements times `per_element`. */

@@ -46,7 +46,7 @@ static model *new_model(arena *a, model_file *f, const wire_span whole) {
     m->arena = a;
     m->guard = a->guard;
     m->path = arena_strndup(a, f->path, strlen(f->path));
-    m->name = name_of(a, f->path);
+    m->name = f->name ? f->name : name_of(a, f->path);
     m->ir_version = meta->has_ir_version ? meta->ir_version : 0;
     m->file = f;
     return m;

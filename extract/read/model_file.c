@@ -41,7 +41,7 @@ static const char *other_format(const uint8_t *bytes, uint64_t size) {
         {"TFL3", 4, 4, "this is a TensorFlow Lite model: convert it with tf2onnx"},
         {"ptrt", 0, 4, "this is a TensorRT engine: give the ONNX model that it was built from"},
         {"\x1f\x8b", 0, 2, "this is a gzip file: unpack it first"},
-        {"{", 0, 1, "this is JSON, not an ONNX model; an ops.json is for scout_batch"},
+        {"{", 0, 1, "this is JSON, not an ONNX model; an ops.json is for scout_batch, a config.json for --config"},
         {"<", 0, 1, "this is XML or HTML, not an ONNX model; was it downloaded as a file?"},
     };
     for (size_t k = 0; k < sizeof formats / sizeof formats[0]; k++)
@@ -51,14 +51,10 @@ static const char *other_format(const uint8_t *bytes, uint64_t size) {
     return NULL;
 }
 
-static bool is_machines_fault(int error) {
-    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
-}
-
 /* Opens and maps, or says why not. Owns nothing afterwards but the map. */
 static status_code map_file(const char *path, const uint8_t **base, uint64_t *size, status *st) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 && is_machines_fault(errno))
+    if (fd < 0 && files_machines_fault(errno))
         return status_set(st, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", path, strerror(errno));
     if (fd < 0) return status_set(st, STATUS_INPUT, "cannot be opened: %s", strerror(errno));
     struct stat s;
@@ -80,7 +76,25 @@ static status_code map_file(const char *path, const uint8_t **base, uint64_t *si
     return STATUS_OK;
 }
 
-model_file *read_open(arena *a, const char *path) {
+/* Bytes as a file that has no name: its pages may be given back and come again, like those of any model. */
+static status_code map_bytes(const uint8_t *bytes, size_t size, const uint8_t **base, status *st) {
+    const int fd = memfd_create("model", MFD_CLOEXEC);
+    void *made = MAP_FAILED;
+    size_t done = 0;
+    while (fd >= 0 && done < size) {
+        const ssize_t n = write(fd, bytes + done, size - done);
+        if (n <= 0 && !(n < 0 && errno == EINTR)) break;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (fd >= 0 && done == size && size > 0) made = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (made == MAP_FAILED)
+        status_set(st, STATUS_ENVIRONMENT, "the model cannot be kept in memory: %s", strerror(errno));
+    if (fd >= 0) close(fd);
+    *base = made;
+    return st->code;
+}
+
+static model_file *new_file(const arena *a, const char *path) {
     const size_t length = strlen(path) + 1;
     model_file *f = calloc(1, sizeof *f + length);
     if (!f) guard_fail(a->guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
@@ -89,16 +103,37 @@ model_file *read_open(arena *a, const char *path) {
     arena_init(&f->messages, a->guard, a->limit / 4);
     arena_init(&f->frames, a->guard, a->limit / 2);
     arena_init(&f->tables, a->guard, a->limit / 2);
-    status st = {0};
-    if (map_file(path, &f->base, &f->size, &st) != STATUS_OK) {
+    return f;
+}
+
+/* The file where it is mapped; else it is freed and the run fails. */
+static model_file *mapped(model_file *f, const status *st) {
+    guard *g = f->guard;
+    if (st->code != STATUS_OK) {
         free(f);
-        guard_fail(a->guard, st.code, "%s", st.text);
+        guard_fail(g, st->code, "%s", st->text);
     }
     /* No read-ahead: the metadata is thinly spread between weights. */
     madvise((void *)(uintptr_t)f->base, (size_t)f->size, MADV_RANDOM);
-    guard_watch_map(f->guard, f->base, (size_t)f->size);
+    guard_watch_map(g, f->base, (size_t)f->size);
     files_have_read(f->size);
     return f;
+}
+
+model_file *read_open(arena *a, const char *path) {
+    model_file *f = new_file(a, path);
+    status st = {0};
+    map_file(path, &f->base, &f->size, &st);
+    return mapped(f, &st);
+}
+
+model_file *read_open_made(arena *a, const char *path, const char *name, const uint8_t *bytes, size_t size) {
+    model_file *f = new_file(a, path);
+    status st = {0};
+    map_bytes(bytes, size, &f->base, &st);
+    f->name = name;
+    f->size = size;
+    return mapped(f, &st);
 }
 
 void model_file_refuse_others(const model_file *f) {

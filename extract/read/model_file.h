@@ -15,8 +15,9 @@ struct model_file {
     arena_mark floor; /* of messages */
     int passed;       /* large fields stepped over since pages were given back, and between which bytes */
     uint64_t passed_from, passed_to;
-    uint64_t steps; /* fields read so far, and other work by the byte */
-    char path[];    /* as given */
+    uint64_t steps;   /* fields read so far, and other work by the byte */
+    const char *name; /* of the model; NULL: it is the file's */
+    char path[];      /* as given */
 };
 
 /* The whole file, to be read. */

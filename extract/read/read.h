@@ -20,6 +20,8 @@ typedef struct model_file model_file; /* the mapped file and what it opened; opa
 /* Maps `path`. The caller closes it after the arena is freed or before, but not before the last read_values; safe to
  * call with a file that was never opened (NULL). */
 model_file *read_open(arena *a, const char *path);
+/* The same with a model that was made in memory, from what lies at `path`; the name is borrowed. */
+model_file *read_open_made(arena *a, const char *path, const char *name, const uint8_t *bytes, size_t size);
 void read_close(model_file *f);
 
 model *read_model(arena *a, model_file *f, const read_options *options);

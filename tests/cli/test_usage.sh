@@ -4,7 +4,7 @@ source "${ROOT:?}/tests/cli/lib.sh"
 
 extract --help
 check "--help: exit 0" exits 0
-for option in --output --dim --batch --seq --precision --tensors --quiet --help --version; do
+for option in --output --dim --batch --seq --config --tokens --past --precision --tensors --quiet --help --version; do
     check "--help names $option" contains stdout.txt "$option"
 done
 extract --version

@@ -12,7 +12,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -54,6 +53,7 @@ REAL(char *, realpath, const char *path, char *out);
 REAL(void *, mmap, void *at, size_t n, int protection, int flags, int fd, off_t offset);
 REAL(int, munmap, void *at, size_t n);
 REAL(int, open, const char *path, int flags, ...);
+REAL(int, memfd_create, const char *name, unsigned flags);
 REAL(int, close, int fd);
 REAL(int, fstat, int fd, struct stat *about);
 REAL(ssize_t, read, int fd, void *data, size_t n);
@@ -109,6 +109,12 @@ int __wrap_open(const char *path, int flags, ...) {
     if (fd >= 0) live_files++;
     return fd;
 }
+int __wrap_memfd_create(const char *name, unsigned flags) {
+    if (fails("memfd_create", EMFILE)) return -1;
+    int fd = __real_memfd_create(name, flags);
+    if (fd >= 0) live_files++;
+    return fd;
+}
 int __wrap_close(int fd) {
     live_files--;
     return __real_close(fd);
@@ -132,15 +138,22 @@ int __wrap_rename(const char *from, const char *to) { return fails("rename", EAC
 
 /* ---- one run, and what it leaves ---- */
 
-static const char *const models[] = {"models/control_flow.onnx", "models/quantised_mlp.onnx", "models/small_conv.onnx"};
+/* The last one is a configuration. */
+static const char *const models[] = {"models/control_flow.onnx", "models/quantised_mlp.onnx", "models/small_conv.onnx",
+                                     "tests/config/exports/vit_body.json"};
 enum { MODELS = sizeof models / sizeof models[0] };
 
 static char folder[] = "/dev/shm/test_faults.XXXXXX"; /* in memory, where there is such a place: no disk to wait for */
 static char ops_path[sizeof folder + 16], tensors_path[sizeof folder + 20];
 
 static status_code run(const char *path, status *st) {
-    const extract_options options = {
-        .model_path = path, .ops_path = ops_path, .tensors_path = tensors_path, .precision = "model", .quiet = true};
+    const config_run config = {.path = path};
+    const extract_options options = {.model_path = path,
+                                     .config = path == models[MODELS - 1] ? &config : NULL,
+                                     .ops_path = ops_path,
+                                     .tensors_path = tensors_path,
+                                     .precision = "model",
+                                     .quiet = true};
     return extract_run(&options, st);
 }
 
@@ -365,7 +378,6 @@ int main(void) {
     stderr = nowhere; /* thousands of equal warnings; a sanitizer writes past stdio */
     snprintf(ops_path, sizeof ops_path, "%s/ops.json", folder);
     snprintf(tensors_path, sizeof tensors_path, "%s/tensors.json", folder);
-    json_set_alloc_funcs(__wrap_malloc, __wrap_free); /* the library's own calls are not seen by the linker */
     UNIT_RUN(every_call_fails_in_turn);
     UNIT_RUN(interrupted_writes_are_whole);
     UNIT_RUN(cut_short_while_mapped);
