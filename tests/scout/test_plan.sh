@@ -11,7 +11,9 @@ extract=$(dirname "$SCOUT")/extract_ops
 mkdir model
 run "$extract" "$ROOT/models/small_resnet.onnx" -q -o model/ops.json
 run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --no-fusions --budget 15
-run "$SCOUT" model/ops.json -o model --device cpu --only fusion --resume --budget 15
+for pattern in "elementwise chain" "conv+bn+activation"; do
+    run "$SCOUT" model/ops.json -o model --device cpu --only "$pattern" --resume --budget 10
+done
 
 # In every pass fusions of these patterns were twice as fast as their parts, and all others slower.
 prove() { # PATTERN…
