@@ -50,11 +50,15 @@ enum {
     SCOUT_FP32 = 1,
     SCOUT_UINT8 = 2,
     SCOUT_INT8 = 3,
+    SCOUT_UINT16 = 4,
+    SCOUT_INT16 = 5,
     SCOUT_INT32 = 6,
     SCOUT_INT64 = 7,
     SCOUT_BOOL = 9, /* a byte, 0 or 1 */
     SCOUT_FP16 = 10,
     SCOUT_FP64 = 11,
+    SCOUT_UINT32 = 12,
+    SCOUT_UINT64 = 13,
     SCOUT_BF16 = 16,
     SCOUT_FP8E4M3 = 17,
     SCOUT_FP8E5M2 = 19,
@@ -79,7 +83,7 @@ enum {
     SCOUT_QUANTIZE
 };
 
-enum { SCOUT_MAX_RANK = 8, SCOUT_MAX_TENSORS = 12, SCOUT_MAX_PARAMETERS = 8 };
+enum { SCOUT_MAX_RANK = 8, SCOUT_MAX_TENSORS = 40, SCOUT_MAX_PARAMETERS = 8 };
 
 typedef enum scout_role {
     SCOUT_INPUT,  /* an activation: produced just before, as warm as its producer leaves it */
@@ -316,6 +320,13 @@ typedef struct scout_composition {
     uint32_t others; /* all other nodes that take time */
 } scout_composition;
 
+/* One thing that the device did of a sequence: a kernel, a copy or a fill. */
+typedef struct scout_trace_event {
+    double start_s, end_s; /* of the device's own clock */
+    uint32_t launch;       /* that it is of, from 0 */
+    char name[160];        /* the kernel's; "copy", "fill" */
+} scout_trace_event;
+
 /* Zeros of a matrix: counts, from which scout/input/sparsity.c derives a pattern. */
 typedef struct scout_zeros {
     uint32_t size;
@@ -405,6 +416,11 @@ typedef struct scout_device_api {
     /* Has everything loaded that a launch needs, and runs nothing: `enqueue` is called once, on a stream that only
      * notes it. What goes wrong shows in the launch itself. May be NULL. */
     void (*load)(scout_device *device, scout_enqueue enqueue, void *context);
+    /* Makes a graph of `launches` calls of `enqueue`, runs it, and hands over what the device did, in the order of its
+     * beginning: `*count` of at most `most`. A tracer stretches what lies between kernels. SCOUT_NO: none is there, or
+     * it saw more than that. May be NULL. */
+    scout_answer (*trace)(scout_device *device, uint32_t launches, scout_enqueue enqueue, void *context, uint32_t most,
+                          scout_trace_event *events, uint32_t *count, scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

@@ -23,6 +23,7 @@ static const struct match_pattern {
     {"softmax", match_softmax, {"Div", "Mul"}},
     {"attention", match_attention, {"Softmax", "Div", "Mul"}},
     {"attention mask", match_attention_mask, {"Attention"}},
+    {"operands of an attention", match_attention_operands, {"Attention", "GroupQueryAttention", "MultiHeadAttention"}},
     {"work on dequantised numbers", match_qdq_compute,
      {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "Add", "Mul", "AveragePool", "GlobalAveragePool", "MaxPool", "Flatten",
       "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Relu"}},

@@ -1,12 +1,13 @@
 /* Attention spelled out: the scores' walk and both products' dimensions (match_scores.c), queries, keys
- * and values followed upward and the mask's kind (mask.c) become one record. Head splits and merges
- * stay works of their own; a tensor that is also used elsewhere keeps its maker out, and where that is a product or the
+ * and values followed upward, how they lie (match_heads.c) and the mask's kind (mask.c) become one record. A tensor
+ * that is also used elsewhere keeps its maker out, and where that is a product or the
  * softmax itself (attention weights that are an output), nothing is joined. */
 #include "extract/match/match_patterns.h"
 
 #include "common/checked.h"
 #include "extract/mask/mask_eval.h"
 #include "extract/match/match_flow.h"
+#include "extract/match/match_heads.h"
 #include "extract/match/match_scores.h"
 #include "extract/ops/cost.h"
 
@@ -120,9 +121,8 @@ typedef struct heads_side {
     double scale; /* product of the scalars met */
     bool scale_known;
     int64_t repeat; /* how often each head of the source is used */
+    heads_path path;
 } heads_side;
-
-enum { HEADS_MAX_STEPS = 24 };
 
 static bool is_repeat_concat(const node *n) {
     if (!graph_is(n, "Concat") || n->in_count < 2) return false;
@@ -213,6 +213,14 @@ static bool is_view_of_repeat(const heads_walk *w, const node *n) {
     return w->length > 0 && w->keep == w->length && repeat_of(w->m, w->chain[w->length - 1]) > 1 && flow_reshapes(n);
 }
 
+/* Views below a transpose: what the transpose makes may have strides where they have none, as of batch and heads in one
+ * dimension. `inner`: nodes of the chain that nothing else reads. */
+static void keep_views(heads_walk *w, int inner) {
+    int views = w->keep;
+    while (views < inner && flow_reshapes(w->chain[views])) views++;
+    if (views < inner && graph_is(w->chain[views], "Transpose")) w->keep = views;
+}
+
 /* Follows t upward and adds to `set` what belongs to the attention: scaling by a scalar, a transpose that turns the
  * matrix (where `turn`: the product needs it turned), repeats of heads with the views around them. Head splits and
  * merges stay outside, and so does everything that is used elsewhere too. */
@@ -220,7 +228,8 @@ static void heads_trace(match *m, tensor *t, bool turn, bool scaled, flow_set *s
     heads_walk w = {.m = m, .turn = turn, .scaled = scaled, .side = side};
     flow_set inside = *set;
     bool apart = false; /* met something used elsewhere: what is above stays outside */
-    *side = (heads_side){.scale = 1, .scale_known = true, .repeat = 1};
+    int inner = 0;      /* nodes of the chain before that */
+    *side = (heads_side){.scale = 1, .scale_known = true, .repeat = 1, .path = {.end = t}};
     while (t && t->producer && t->producer_slot == 0 && w.length < HEADS_MAX_STEPS) {
         node *n = t->producer;
         bool keep;
@@ -230,11 +239,15 @@ static void heads_trace(match *m, tensor *t, bool turn, bool scaled, flow_set *s
         tensor *up = heads_step(&w, n, &keep);
         if (!up) break;
         w.chain[w.length++] = n;
+        if (!apart) inner = w.length;
         flow_add(&inside, n);
         if ((keep || view) && !apart) w.keep = w.length;
         t = up;
     }
+    keep_views(&w, inner);
     for (int k = 0; k < w.keep; k++) flow_add(set, w.chain[k]);
+    memcpy(side->path.nodes, w.chain, (size_t)w.keep * sizeof *w.chain);
+    side->path.own = side->path.count = w.keep;
 }
 
 /* Batch of a three-dimensional attention [batch * heads, length, head], found where the reshape before t (or after)
@@ -351,6 +364,10 @@ static bool is_folded(tensor *t, int64_t heads, int64_t rows, bool masked, int64
 typedef struct attention_sides {
     product_sides first, last;
     heads_side q, k, v;
+    mask_verdict mask;
+    int64_t mask_dims[MASK_EVAL_MAX_RANK];
+    cost_attention cost;
+    heads_lie lies[HEADS_SIDES];
 } attention_sides;
 
 static bool find_sides(match *m, scores *s, attention_sides *a) {
@@ -365,13 +382,14 @@ static bool find_sides(match *m, scores *s, attention_sides *a) {
     return true;
 }
 
-static void fill(match *m, work *w, const scores *s, const attention_sides *a) {
-    int64_t dims[MASK_EVAL_MAX_RANK], batch = a->first.batch, heads = a->first.heads;
+static void find_cost(match *m, const scores *s, attention_sides *a) {
+    int64_t batch = a->first.batch, heads = a->first.heads;
     if (heads < 0) split_merged(s, &a->first, &a->last, &batch, &heads);
-    mask_verdict mask = mask_classify(&m->masks, m->model, s->terms, s->term_count, a->first.rows, a->first.cols);
+    a->mask = mask_classify(&m->masks, m->model, s->terms, s->term_count, a->first.rows, a->first.cols);
     bool known = s->scale_known && a->q.scale_known && a->k.scale_known;
     double scale = s->scale * a->q.scale * a->k.scale * a->first.alpha * (s->softcap != 0 ? s->softcap : 1);
-    cost_attention c = {
+    cost_attention *c = &a->cost;
+    *c = (cost_attention){
         .batch = batch,
         .heads = heads,
         .q_len = a->first.rows,
@@ -380,24 +398,35 @@ static void fill(match *m, work *w, const scores *s, const attention_sides *a) {
         .kv_len = a->first.cols,
         .v_head = a->last.cols,
         .past = -1,
-        .mask = mask.kind,
+        .mask = a->mask.kind,
         .scale = known ? scale : 0,
-        .window = min64(mask.window, a->first.cols),
+        .window = min64(a->mask.window, a->first.cols),
         .softcap = s->softcap,
     };
-    c.mask_rank = strcmp(mask.kind, "additive") == 0 ? mask_shape(s, batch, heads, dims) : 0;
-    c.mask_dims = dims;
-    const bool plain = strcmp(mask.kind, "none") == 0, additive = c.mask_rank > 0;
+    c->mask_rank = strcmp(a->mask.kind, "additive") == 0 ? mask_shape(s, batch, heads, a->mask_dims) : 0;
+    c->mask_dims = a->mask_dims;
+    const bool plain = strcmp(a->mask.kind, "none") == 0, additive = c->mask_rank > 0;
     if (a->first.heads > 0 && (plain || additive) &&
-        is_folded(a->first.left, heads, c.q_len, additive, c.mask_rank > 1 ? dims[c.mask_rank - 2] : 1)) {
-        c.heads = checked_mul(heads, c.q_len);
-        c.q_len = 1;
+        is_folded(a->first.left, heads, c->q_len, additive, c->mask_rank > 1 ? a->mask_dims[c->mask_rank - 2] : 1)) {
+        c->heads = checked_mul(heads, c->q_len);
+        c->q_len = 1;
     }
-    memset(&w->rec, 0, sizeof w->rec);
-    cost_set_attention(w, &c);
-    cost_set_types(w, a->first.left, flow_out(s->last, 0));
-    cost_boundary(w);
-    attention_mask_spare(m, w, &(attention_mask){mask, s->terms, s->term_count, a->first.rows, a->first.cols});
+}
+
+/* What its products read and make, in its own dimensions. Letters would have to be followed one by one. */
+static void find_lies(const scores *s, attention_sides *a) {
+    const cost_attention *c = &a->cost;
+    const int64_t q[4] = {c->batch, c->heads, c->q_len, c->head}, k[4] = {c->batch, c->kv_heads, c->kv_len, c->head},
+                  v[4] = {c->batch, c->kv_heads, c->kv_len, c->v_head},
+                  out[4] = {c->batch, c->heads, c->q_len, c->v_head};
+    for (int side = 0; side < HEADS_SIDES; side++) a->lies[side] = (heads_lie){.told = false};
+    a->lies[HEADS_Q].path = a->q.path, a->lies[HEADS_K].path = a->k.path, a->lies[HEADS_V].path = a->v.path;
+    a->lies[HEADS_OUT].path.end = flow_out(s->last, 0);
+    if (a->first.by_letters || a->last.by_letters) return;
+    heads_lie_set(&a->lies[HEADS_Q], q, 1, a->first.left_turned);
+    heads_lie_set(&a->lies[HEADS_K], k, a->k.repeat, !a->first.right_turned);
+    heads_lie_set(&a->lies[HEADS_V], v, a->v.repeat, a->last.right_turned);
+    heads_lie_set(&a->lies[HEADS_OUT], out, 1, a->last.exchanged);
 }
 
 bool match_attention(match *m, node *softmax) {
@@ -406,8 +435,16 @@ bool match_attention(match *m, node *softmax) {
     const work *found = work_top(work_of(m->list, softmax));
     if (!found || found->rec.kind != OP_SOFTMAX || found->node != softmax) return false;
     if (!scores_find(m, softmax, &s) || !find_sides(m, &s, &a)) return false;
-    work *w = flow_join(m, &s.set, s.last);
+    find_cost(m, &s, &a);
+    find_lies(&s, &a);
+    node *last = heads_follow(m, &a.lies[HEADS_OUT], &s.set);
+    work *w = flow_join(m, &s.set, last);
     if (!w) return false;
-    fill(m, w, &s, &a);
+    memset(&w->rec, 0, sizeof w->rec);
+    cost_set_attention(w, &a.cost);
+    cost_set_types(w, a.first.left, flow_out(s.last, 0));
+    cost_boundary(w);
+    attention_mask_spare(m, w, &(attention_mask){a.mask, s.terms, s.term_count, a.first.rows, a.first.cols});
+    heads_tell(m, w, a.lies);
     return true;
 }

@@ -10,6 +10,7 @@ typedef bool match_fn(match *m, node *anchor);
 match_fn match_softmax;                             /* Div, Mul: the last node of one written out */
 match_fn match_attention;                           /* Softmax, and the last node of one written out */
 match_fn match_attention_mask;                      /* Attention: the kind of a mask that is an input */
+match_fn match_attention_operands;                  /* Attention and its like: how its operands lie */
 match_fn match_norm_root, match_norm_group;         /* Sqrt, Pow, ReduceL2; InstanceNormalization */
 match_fn match_gate_activation, match_gate_product; /* Erf, Tanh, Sigmoid, …; Mul */
 match_fn match_rotary_add, match_rotary_concat;     /* Add; Concat */

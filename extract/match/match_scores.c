@@ -70,6 +70,8 @@ static bool matmul_sides(const node *n, bool exchange, product_sides *s) {
     s->rows = flow_dim(out, exchange ? -1 : -2);
     s->cols = flow_dim(out, exchange ? -2 : -1);
     s->inner = flow_dim(a, turn_a ? -2 : -1);
+    s->exchanged = exchange;
+    s->left_turned = exchange ? !turn_b : turn_a;
     /* exchanged, the right side stands first and is read by rows, which is what [cols, inner] means */
     s->right_turned = exchange ? !turn_a : turn_b;
     split_lead(out, s->right, s);
@@ -150,6 +152,7 @@ static bool einsum_scores(const node *n, bool turned, product_sides *s) {
         if (has(k, q[i]) && !has(out, q[i])) s->inner = checked_mul(s->inner, l.size[(unsigned char)q[i]]);
     }
     s->alpha = 1;
+    s->by_letters = true;
     s->right_turned = true; /* letters need no transpose before them */
     letters_lead(&l, out, k, s);
     return true;
@@ -173,6 +176,7 @@ static bool einsum_values(const node *n, const tensor *p, bool turned, product_s
         if (!has(probs, vals[i])) s->cols = checked_mul(s->cols, l.size[(unsigned char)vals[i]]);
     }
     s->alpha = 1;
+    s->by_letters = true;
     s->right_turned = false;
     letters_lead(&l, probs, vals, s);
     return true;

@@ -11,6 +11,9 @@ typedef struct product_sides {
     int64_t kv_heads;          /* of the right side */
     int64_t rows, cols, inner; /* scores: q_len, kv_len, head; values: q_len, v_head, kv_len */
     double alpha;
+    bool by_letters;   /* an Einsum: the order of its dimensions is its own */
+    bool left_turned;  /* [inner, rows] */
+    bool exchanged;    /* the product is written [cols, rows] */
     bool right_turned; /* MatMul's usual right side [inner, cols] is meant; true: [cols, inner], by the operator itself
                         */
 } product_sides;

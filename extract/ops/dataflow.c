@@ -6,6 +6,7 @@
 #include "common/checked.h"
 #include "common/liveness.h"
 #include "extract/ops/cost.h"
+#include "extract/ops/view.h"
 
 /* A work that is no part of another one. */
 typedef struct unit {
@@ -33,8 +34,9 @@ typedef struct flow_builder {
     dataflow *to;
     unit *units;
     int unit_count;
-    int *unit_of; /* by node id; -1: it does not run */
-    int *row_of;  /* by the tensor's place: its row plus 1 */
+    int *unit_of;         /* by node id; -1: it does not run */
+    int *row_of;          /* by the tensor's place: its row plus 1 */
+    const view **view_of; /* by the tensor's place: of an alias, where it does not lie as its source does */
     frame *stack;
     size_t depth, stack_cap;
     capture **captured; /* by node id: of one with bodies, what they read from around them; NULL where none has */
@@ -80,11 +82,13 @@ static bool is_loaded(const unit *u) {
 
 static bool is_read(const tensor *t) { return t->is_graph_output || t->user_count > 0; }
 
-/* Output 0 is input 0, as it lies. Others that are free, as the handling of sequences, stand for themselves. */
+/* Output 0 is input 0, as it lies, or what its readers take as strides. Others that are free, as the handling of
+ * sequences, stand for themselves. */
 static bool is_alias(const unit *u) {
     static const char *const others[] = {"Optional", "OptionalHasElement", "Shape", "Size"};
     const work *w = u->w;
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
+    if (w->strided) return true;
     if (!w->free || is_loaded(u) || w->node_count != 1 || graph_has_body(w->node)) return false;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (graph_is(w->node, others[k])) return false;
@@ -132,6 +136,19 @@ static dtype type_of(const flow_builder *b, const tensor *t) {
     return b->unit_count > 0 ? cost_type(b->units[0].w, t) : t->info->type;
 }
 
+/* NULL: it lies as its source does. */
+static const dataflow_strides *strides_of(flow_builder *b, const view *of, const tensor *t) {
+    const int rank = cost_rank(t);
+    view v;
+    if (!of) return NULL;
+    v = *of;
+    if (rank < 0 || !view_cut(&v, rank, t->info->dims)) return NULL;
+    dataflow_strides *made = arena_zalloc(b->arena, sizeof *made + (size_t)rank * sizeof *made->strides);
+    made->offset = v.offset;
+    for (int k = 0; k < rank; k++) made->strides[k] = v.factors[k].stride;
+    return made;
+}
+
 /* The row of t, made where there is none. */
 static int row_of(flow_builder *b, const tensor *t, dtype type) {
     int *at = &b->row_of[t->place];
@@ -140,6 +157,7 @@ static int row_of(flow_builder *b, const tensor *t, dtype type) {
     dataflow_tensor row = {
         .t = t, .type = (uint8_t)type, .kind = (uint8_t)kind_of(b, t), .producer = -1, .to = -1, .source = -1};
     if (u && u->root) row.source = row_of(b, u->root, type);
+    if (u && u->root) row.view = strides_of(b, b->view_of[t->place], t);
     if (row.kind == DATAFLOW_STATE) row.from = b->begins[t->home->place];
     *at = ++b->to->tensor_count;
     b->to->tensors[*at - 1] = row;
@@ -237,10 +255,12 @@ static void tell_views(flow_builder *b, const work *w) {
     int64_t before = 0;
     for (int k = 0; k < w->node->out_count; k++) {
         const tensor *out = w->node->out[k];
-        const dataflow_strides *view = dataflow_view(w, k, &before);
-        if (!view || !b->row_of[out->place]) continue;
+        view v;
+        const dataflow_strides *strides =
+            view_whole(&v, in) && view_move(&v, w, k, &before) ? strides_of(b, &v, out) : NULL;
+        if (!strides || !b->row_of[out->place]) continue;
         dataflow_tensor *row = &d->tensors[b->row_of[out->place] - 1];
-        row->view = view;
+        row->view = strides;
         row->source = dataflow_is_alias(&d->tensors[from]) ? d->tensors[from].source : from;
     }
 }
@@ -284,15 +304,36 @@ static void add_occurrence(flow_builder *b, const unit *u, int begin) {
 
 static void order_region(flow_builder *b, const graph *g);
 
+/* What an alias lies in, and how: a reshape changes neither. */
+static void tell_alias(flow_builder *b, unit *u) {
+    const tensor *in = cost_in(u->w, 0);
+    const unit *above = producer_of(b, in);
+    const view *from = b->view_of[in->place];
+    int64_t before = 0;
+    u->root = above && above->root ? above->root : in;
+    for (int k = 0; k < u->w->node->out_count; k++) {
+        const tensor *out = cost_out(u->w, k);
+        view v;
+        if (!out) continue;
+        if (!u->w->strided) {
+            b->view_of[out->place] = from;
+            continue;
+        }
+        if (from) v = *from;
+        if ((!from && !view_whole(&v, in)) || !view_move(&v, u->w, k, &before)) continue;
+        view *made = arena_alloc(b->arena, sizeof *made);
+        *made = v;
+        b->view_of[out->place] = made;
+    }
+}
+
 static void finish_unit(flow_builder *b, unit *u) {
     const work *w = u->w;
     const int begin = b->to->occurrence_count;
     u->state = UNIT_DONE;
     if (is_loaded(u)) return;
     if (is_alias(u)) {
-        const tensor *in = cost_in(w, 0);
-        const unit *above = producer_of(b, in);
-        u->root = above && above->root ? above->root : in;
+        tell_alias(b, u);
         return;
     }
     for (int k = 0; k < w->node_count; k++) {
@@ -396,6 +437,7 @@ const dataflow *dataflow_build(const catalog *c) {
     list_units(&b);
     find_captures(&b);
     b.row_of = arena_array(c->arena, int, m->tensor_count);
+    b.view_of = arena_array(c->arena, const view *, m->tensor_count);
     b.begins = arena_array(c->arena, int, m->graph_count);
     b.to->tensors = arena_array(c->arena, dataflow_tensor, m->tensor_count);
     b.to->occurrences = arena_array(c->arena, dataflow_occurrence, b.unit_count);

@@ -58,9 +58,3 @@ const dataflow *dataflow_build(const catalog *c);
 int dataflow_occurrence_of(const dataflow *d, const work *w);
 /* No memory of its own: a part of another tensor, or all of it, as it lies. */
 bool dataflow_is_alias(const dataflow_tensor *t);
-
-/* ---- dataflow_view.c ---- */
-
-/* Output k of a node as strides over its first input, which lies row-major; NULL where it does more than move, or the
- * move cannot be told so. Asked for one output after another: *before, 0 at first, is what it keeps between them. */
-const dataflow_strides *dataflow_view(const work *w, int k, int64_t *before);

@@ -12,6 +12,15 @@ static bool node_is_view(const fuse *f, const node *n) {
     return false;
 }
 
+/* A move that is free, because what reads it takes it as strides. */
+static bool node_is_strided(const fuse *f, const node *n) {
+    static const char *const moves[] = {"Transpose", "Slice", "Split", "Gather", NULL};
+    if (f->unit_of[n->id] || n->domain[0]) return false;
+    for (int k = 0; moves[k]; k++)
+        if (strcmp(n->op_type, moves[k]) == 0) return true;
+    return false;
+}
+
 tensor *fuse_result(const fuse *f, const work *w) {
     tensor *result = NULL;
     for (int k = 0; k < w->node_count; k++) {
@@ -48,8 +57,9 @@ static void walk_users(user_walk *x, const tensor *t, const graph *home) {
             x->others++;
             continue;
         }
-        if (!w && node_is_view(x->f, n) && n->in[0] == t) {
-            walk_users(x, n->out[0], home);
+        if (!w && n->in[0] == t && (node_is_view(x->f, n) || node_is_strided(x->f, n))) {
+            for (int o = 0; o < n->out_count; o++)
+                if (n->out[o]) walk_users(x, n->out[o], home);
             continue;
         }
         if (!w) continue; /* folded: Shape and its like read no data */

@@ -38,6 +38,7 @@ struct work {
     int share_count;
     dtype precision; /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
     bool free;       /* costs nothing at run time: a view, folded when the model is loaded, or control flow itself */
+    bool strided;    /* a move that is free, as what reads it takes it as strides (view.h) */
     bool folded;     /* computed when the model is loaded: depends on constants and bound dimensions only */
     double times;    /* of its region */
     work *next_same; /* collect.c: next occurrence of the same entry */

@@ -57,6 +57,22 @@ struct fill_int64 {
     typedef int64_t value;
     __device__ static value of(float x) { return (int64_t)rintf(0x1p20f * x); }
 };
+struct fill_int16 {
+    typedef int16_t value;
+    __device__ static value of(float x) { return (int16_t)fminf(32767.0f, fmaxf(-32768.0f, rintf(4096.0f * x))); }
+};
+struct fill_uint16 {
+    typedef uint16_t value;
+    __device__ static value of(float x) { return (uint16_t)fminf(65535.0f, rintf(4096.0f * fabsf(x))); }
+};
+struct fill_uint32 {
+    typedef uint32_t value;
+    __device__ static value of(float x) { return (uint32_t)rintf(0x1p27f * fminf(31.0f, fabsf(x))); }
+};
+struct fill_uint64 {
+    typedef uint64_t value;
+    __device__ static value of(float x) { return (uint64_t)rintf(0x1p20f * fabsf(x)); }
+};
 struct fill_bool {
     typedef uint8_t value;
     __device__ static value of(float x) { return x > 0; }
@@ -134,6 +150,8 @@ const struct {
     {DTYPE_FP8E4M3FN, fill_launch<fill_e4m3>}, {DTYPE_FP8E5M2, fill_launch<fill_e5m2>},
     {DTYPE_INT8, fill_launch<fill_int8>},    {DTYPE_UINT8, fill_launch<fill_uint8>},
     {DTYPE_INT32, fill_launch<fill_int32>},  {DTYPE_INT64, fill_launch<fill_int64>},
+    {DTYPE_INT16, fill_launch<fill_int16>},  {DTYPE_UINT16, fill_launch<fill_uint16>},
+    {DTYPE_UINT32, fill_launch<fill_uint32>}, {DTYPE_UINT64, fill_launch<fill_uint64>},
     {DTYPE_BOOL, fill_launch<fill_bool>},
 };
 

@@ -30,6 +30,10 @@ __device__ inline double values_at(const void *data, uint32_t type, int64_t at) 
     case DTYPE_UINT8: return (double)((const uint8_t *)data)[at];
     case DTYPE_INT32: return (double)((const int32_t *)data)[at];
     case DTYPE_INT64: return (double)((const long long *)data)[at];
+    case DTYPE_INT16: return (double)((const int16_t *)data)[at];
+    case DTYPE_UINT16: return (double)((const uint16_t *)data)[at];
+    case DTYPE_UINT32: return (double)((const uint32_t *)data)[at];
+    case DTYPE_UINT64: return (double)((const unsigned long long *)data)[at];
     case DTYPE_BOOL: return (double)((const uint8_t *)data)[at];
     default: return __longlong_as_double(0x7ff8000000000000ll);
     }

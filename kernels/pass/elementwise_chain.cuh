@@ -221,6 +221,17 @@ CHAIN_ONE(leakyrelu, x > 0 ? x : alpha * x)
 CHAIN_ONE(thresholdedrelu, x > alpha ? x : 0.0f)
 CHAIN_ONE(hardsigmoid, fminf(fmaxf(fmaf(alpha, x, beta), 0.0f), 1.0f))
 CHAIN_ONE(hardswish, x *fminf(fmaxf(fmaf(x, 1.0f / 6, 0.5f), 0.0f), 1.0f))
+CHAIN_ONE(tan, operators::tangent(x))
+CHAIN_ONE(acos, acosf(x))
+CHAIN_ONE(asin, asinf(x))
+CHAIN_ONE(atan, atanf(x))
+CHAIN_ONE(sinh, operators::hyperbolic_sine(x))
+CHAIN_ONE(cosh, coshf(x))
+CHAIN_ONE(acosh, operators::arcosh(x))
+CHAIN_ONE(asinh, asinhf(x))
+CHAIN_ONE(atanh, atanhf(x))
+CHAIN_ONE(shrink, operators::shrink(x, alpha, beta))
+CHAIN_TWO(mod, operators::modulo(x, y, alpha))
 CHAIN_TWO(add, x + y)
 CHAIN_TWO(sub, x - y)
 CHAIN_TWO(mul, x *y)
@@ -270,7 +281,10 @@ __device__ __forceinline__ bool b_equal(bool x, bool y, i64, i64) { return x == 
         return expression;                                                                                             \
     }
 #define CHAIN_WHOLES(name, result, expression)                                                                         \
-    template <class C> __device__ __forceinline__ result i_##name(C x, C y, i64, i64) { return expression; }
+    template <class C> __device__ __forceinline__ result i_##name(C x, C y, i64 alpha, i64) {                          \
+        (void)alpha;                                                                                                   \
+        return expression;                                                                                             \
+    }
 
 CHAIN_WHOLE(abs, x < 0 ? operators::minus((C)0, x) : x)
 CHAIN_WHOLE(neg, operators::minus((C)0, x))
@@ -283,6 +297,14 @@ CHAIN_WHOLES(mul, C, operators::times(x, y))
 CHAIN_WHOLES(div, C, operators::quotient(x, y))
 CHAIN_WHOLES(min, C, y < x ? y : x)
 CHAIN_WHOLES(max, C, y > x ? y : x)
+CHAIN_WHOLES(mod, C, operators::remainder_of(x, y, alpha != 0))
+CHAIN_WHOLES(pow, C, (C)operators::whole_power(x, y))
+CHAIN_WHOLE(pow, (C)operators::whole_power(x, alpha))
+CHAIN_WHOLE(bitwisenot, ~x)
+CHAIN_WHOLES(bitwiseand, C, x &y)
+CHAIN_WHOLES(bitwiseor, C, x | y)
+CHAIN_WHOLES(bitwisexor, C, x ^ y)
+CHAIN_WHOLES(bitshift, C, (C)operators::shifted(x, y, alpha != 0))
 CHAIN_WHOLES(equal, bool, x == y)
 CHAIN_WHOLES(less, bool, x < y)
 CHAIN_WHOLES(lessorequal, bool, x <= y)

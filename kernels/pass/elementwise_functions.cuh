@@ -31,6 +31,21 @@ __device__ __forceinline__ float mish(float x) {
 
 __device__ __forceinline__ float softplus(float x) { return fmaxf(x, 0.0f) + __logf(1.0f + __expf(-fabsf(x))); }
 
+__device__ __forceinline__ float shrink(float x, float from, float by) {
+    return x < -from ? x + by : x > from ? x - by : 0.0f;
+}
+
+/* With the sign of x (fmod), or with that of y. Long and seldom used: not inlined, like the three behind it. */
+static __device__ __noinline__ float modulo(float x, float y, float signed_as_x) {
+    const float r = fmodf(x, y);
+    return signed_as_x == 0 && r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
+/* Below 1 it is 0. */
+static __device__ __noinline__ float arcosh(float x) { return acoshf(fmaxf(x, 1.0f)); }
+static __device__ __noinline__ float tangent(float x) { return tanf(x); }
+static __device__ __noinline__ float hyperbolic_sine(float x) { return sinhf(x); }
+
 /* Integers wrap around; what is computed in int and stored in a byte does so at its store. */
 __device__ __forceinline__ int plus(int a, int b) { return (int)((unsigned)a + (unsigned)b); }
 __device__ __forceinline__ int minus(int a, int b) { return (int)((unsigned)a - (unsigned)b); }
@@ -48,6 +63,26 @@ __device__ __forceinline__ long long times(long long a, long long b) {
 /* By 0 it is 0, as ONNX leaves it open. */
 template <class C> __device__ __forceinline__ C quotient(C a, C b) {
     return b == 0 ? (C)0 : b == -1 ? minus((C)0, a) : a / b;
+}
+
+/* By 0 it is 0, too. */
+template <class C> __device__ __forceinline__ C remainder_of(C a, C b, bool signed_as_a) {
+    const C r = b == 0 || b == -1 ? (C)0 : a % b;
+    return !signed_as_a && r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* A power below 0 is cut to whole numbers: only that of 1 and -1 is not 0. */
+static __device__ __noinline__ long long whole_power(long long x, long long e) {
+    unsigned long long y = 1, of = (unsigned long long)x;
+    if (e < 0) return x == 1 || (x == -1 && e % 2 == 0) ? 1 : x == -1 ? -1 : 0;
+    for (; e > 0; e >>= 1, of *= of)
+        if (e & 1) y *= of;
+    return (long long)y;
+}
+
+/* In 64 bits, by the lowest six of the second. */
+__device__ __forceinline__ long long shifted(long long x, long long by, bool right) {
+    return right ? x >> (by & 63) : (long long)((unsigned long long)x << (by & 63));
 }
 
 } // namespace operators

@@ -131,7 +131,7 @@ inline const void *choose(const elementwise_pass *s, const void *const *in, void
     j->out = out;
     j->count = (uint32_t)s->count;
     j->row = pass::divisor_of(s->dims[0]);
-    j->numbers = {s->alpha, s->beta, s->low, s->high};
+    j->numbers = {(float)s->alpha, (float)s->beta, s->low, s->high};
     for (int k = 0; k < s->inputs; k++) {
         const int64_t next = s->rank == 2 ? s->strides[k][1] : 0, step = s->strides[k][0];
         if (next < 0 || next > s->dims[0] || (step != 0 && step != 1)) return NULL;

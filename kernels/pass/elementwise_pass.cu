@@ -1,8 +1,10 @@
 /* Element by element: operands in, one output out. What models mostly do, one or two dense operands, a bias or a
  * number, has a kernel for each operator (elementwise_lean.cuh). For all else a thread holds 8 or 16 elements, loaded
  * in pieces of 16 bytes where they lie together, brought to fp32 (or int, or int64), and computed by one branch that
- * all threads take alike: one kernel for each arithmetic, number of operands and way to find them. */
+ * all threads take alike: one kernel for each arithmetic, number of operands and way to find them. Types and operators
+ * that models seldom have are computed one by one (elementwise_plain.cu). */
 #include "kernels/pass/elementwise_lean.cuh"
+#include "kernels/pass/elementwise_plain.h"
 #include "kernels/pass/elementwise_tiles.cuh"
 
 using namespace tiles;
@@ -167,17 +169,19 @@ cudaError_t launch_lean(const void *kernel, lean::job *j, const elementwise_pass
 
 int elementwise_pass_fits(const elementwise_pass *s) {
     const int size = pass::size_of(s->type), threads = s->config.threads;
-    if (s->what < 0 || s->what >= ELEMENTWISE_PASS_COUNT || size == 0 || s->type == PASS_FP64) return 0;
+    if (s->what < 0 || s->what >= ELEMENTWISE_PASS_COUNT || size == 0) return 0;
     if (s->quant.is && (s->truth || (s->type != PASS_INT8 && s->type != PASS_UINT8))) return 0;
     if (s->inputs < 1 || s->inputs > ELEMENTWISE_PASS_INPUTS || s->rank < 1 || s->rank > PASS_RANK) return 0;
     if (threads < 0 || threads > most_threads || threads % 32 != 0 || s->config.resident < 0) return 0;
     int64_t count = 1;
     for (int d = 0; d < s->rank; d++) count *= s->dims[d];
-    return count > 0 && count == s->count && choose(s) != NULL;
+    if (count < 1 || count != s->count) return 0;
+    return elementwise_plain_takes(s) || (!elementwise_plain_alone(s) && choose(s) != NULL);
 }
 
 const char *elementwise_pass_mode(const elementwise_pass *s) {
     static const char *const names[] = {"flat", "rows", "single"};
+    if (elementwise_plain_takes(s)) return "plain";
     const int mode = mode_of(s, NULL, NULL);
     lean::job unused = {};
     return mode != single && lean::choose(s, NULL, NULL, &unused) ? "lean" : names[mode];
@@ -185,6 +189,7 @@ const char *elementwise_pass_mode(const elementwise_pass *s) {
 
 int elementwise_pass_launch(const elementwise_pass *s, const void *const *in, void *out, void *stream) {
     if (!elementwise_pass_fits(s)) return cudaErrorInvalidValue;
+    if (elementwise_plain_takes(s)) return elementwise_plain_launch(s, in, out, stream);
     const int threads = pass::threads_of(s->config, 256);
     const int mode = mode_of(s, in, out);
     lean::job few = {};
@@ -194,7 +199,7 @@ int elementwise_pass_launch(const elementwise_pass *s, const void *const *in, vo
     job j = {};
     j.what = s->what, j.inputs = s->inputs, j.type = s->type, j.size = pass::size_of(s->type), j.truth = s->truth;
     j.count = s->count, j.out = out;
-    j.numbers = {s->alpha, s->beta, s->low, s->high};
+    j.numbers = {(float)s->alpha, (float)s->beta, s->low, s->high};
     j.quant = s->quant;
     j.places = pass::radix_of(s->rank, s->dims);
     for (int k = 0; k < s->inputs; k++) {

@@ -120,7 +120,12 @@ template <int FROM, int TO, int WIDE> __global__ void __launch_bounds__(most_thr
     { TO(from, 1), TO(from, 2), TO(from, 4), TO(from, 8) }
 const void *const kernels[4][4][2] = {FROM(1), FROM(2), FROM(4), FROM(8)};
 
-int size_of(int type) { return type == PASS_FP8E4M3 || type == PASS_FP8E5M2 ? 1 : pass::size_of(type); }
+/* 0: not one of those that are cast. */
+int size_of(int type) {
+    if (type == PASS_FP8E4M3 || type == PASS_FP8E5M2) return 1;
+    const bool other = type == PASS_INT16 || type == PASS_UINT16 || type == PASS_UINT32 || type == PASS_UINT64;
+    return other ? 0 : pass::size_of(type);
+}
 
 int place(int size) { return size == 8 ? 3 : size / 2; }
 

@@ -149,10 +149,14 @@ inline int size_of(int type) {
     case PASS_INT8:
     case PASS_BOOL: return 1;
     case PASS_FP16:
+    case PASS_INT16:
+    case PASS_UINT16:
     case PASS_BF16: return 2;
     case PASS_FP32:
+    case PASS_UINT32:
     case PASS_INT32: return 4;
     case PASS_INT64:
+    case PASS_UINT64:
     case PASS_FP64: return 8;
     default: return 0;
     }

@@ -18,11 +18,15 @@ enum {
     PASS_FP32 = 1,
     PASS_UINT8 = 2,
     PASS_INT8 = 3,
+    PASS_UINT16 = 4,
+    PASS_INT16 = 5,
     PASS_INT32 = 6,
     PASS_INT64 = 7,
     PASS_BOOL = 9, /* a byte, 0 or 1 */
     PASS_FP16 = 10,
     PASS_FP64 = 11,
+    PASS_UINT32 = 12,
+    PASS_UINT64 = 13,
     PASS_BF16 = 16,
     PASS_FP8E4M3 = 17, /* of casts alone */
     PASS_FP8E5M2 = 19
@@ -36,7 +40,9 @@ typedef struct pass_config {
     int resident; /* blocks of a multiprocessor, which go on until all is done; 0: one block for every tile */
 } pass_config;
 
-/* --- elementwise_pass: floats in fp32, integers in their own arithmetic, bool as bytes, quantised bytes in int --- */
+/* --- elementwise_pass: floats in fp32 and fp64, integers in their own arithmetic, bool as bytes, quantised bytes in
+ * int
+ * --- */
 
 #define ELEMENTWISE_PASS_OPERATORS(X)                                                                                  \
     X(abs)                                                                                                             \
@@ -92,7 +98,8 @@ typedef struct pass_config {
     X(and)                                                                                                             \
     X(or)                                                                                                              \
     X(xor) X(swiglu) X(geglu) X(geglu_tanh) X(quick_geglu) X(reglu) X(biasgelu) X(fastgelu) X(biasadd) X(where)        \
-        X(relu6) X(squared_relu)
+        X(relu6) X(squared_relu) X(tan) X(acos) X(asin) X(atan) X(sinh) X(cosh) X(acosh) X(asinh) X(atanh) X(shrink)   \
+            X(mod) X(bitwisenot) X(bitwiseand) X(bitwiseor) X(bitwisexor) X(bitshift)
 
 enum {
 #define ELEMENTWISE_PASS_ID(name) ELEMENTWISE_PASS_##name,
@@ -118,15 +125,15 @@ typedef struct elementwise_pass {
     int64_t count;
     int64_t dims[PASS_RANK];
     int64_t strides[ELEMENTWISE_PASS_INPUTS][PASS_RANK];
-    float alpha, beta; /* the operator's numbers; of a clip its bounds, of isinf whether it looks for -inf and +inf */
-    int64_t low, high; /* bounds of a clip of integers */
+    double alpha, beta; /* the operator's numbers; of a clip its bounds, of isinf whether it looks for -inf and +inf */
+    int64_t low, high;  /* bounds of a clip of integers */
     elementwise_pass_quant quant;
     pass_config config;
 } elementwise_pass;
 
 int elementwise_pass_fits(const elementwise_pass *pass);
-/* What a launch will do, with tensors that begin at multiples of 16 bytes: "lean", "flat", "rows", "single". Borrowed.
- */
+/* What a launch will do, with tensors that begin at multiples of 16 bytes: "lean", "flat", "rows", "single", "plain".
+ * Borrowed. */
 const char *elementwise_pass_mode(const elementwise_pass *pass);
 int elementwise_pass_launch(const elementwise_pass *pass, const void *const *in, void *out, void *stream);
 

@@ -1,5 +1,5 @@
-/* Pools on the GPU: maximum and average over windows of one to three dimensions. Self-contained: nothing of the program
- * is needed to use them.
+/* Pools on the GPU: maximum and average over windows of one to three dimensions, and interpolation. Self-contained:
+ * nothing of the program is needed to use them.
  *
  *     pool_shape shape = {…};
  *     pool_config config = {.lanes = 1, .vector = 1};
@@ -52,6 +52,24 @@ typedef struct pool_config {
 int pool_direct_fits(const pool_shape *shape, const pool_config *config);
 /* 0 or a cudaError_t */
 int pool_direct_launch(const pool_shape *shape, const pool_config *config, const void *in, void *out, void *stream);
+
+/* --- resize_taps: interpolation along the last three dimensions; fp32, fp16, bf16 --- */
+
+enum { RESIZE_PASS_NEAREST, RESIZE_PASS_LINEAR, RESIZE_PASS_CUBIC };
+enum { RESIZE_PASS_HALF_PIXEL, RESIZE_PASS_PYTORCH_HALF_PIXEL, RESIZE_PASS_ALIGN_CORNERS, RESIZE_PASS_ASYMMETRIC };
+enum { RESIZE_PASS_PREFER_FLOOR, RESIZE_PASS_PREFER_CEIL, RESIZE_PASS_FLOOR, RESIZE_PASS_CEIL };
+
+/* Modes, how places of the output lie among those of the input, and how a nearest one is found, as ONNX names them.
+ * What lies beyond the input is its edge; `inside`: it has no weight instead. */
+typedef struct resize_taps_shape {
+    int type, mode, way, rounding, inside;
+    double cubic;                                  /* the coefficient */
+    int64_t planes, in[POOL_AXES], out[POOL_AXES]; /* densely packed */
+} resize_taps_shape;
+
+int resize_taps_fits(const resize_taps_shape *shape);
+uint64_t resize_taps_workspace(const resize_taps_shape *shape); /* bytes, at a multiple of 16 */
+int resize_taps_launch(const resize_taps_shape *shape, const void *in, void *out, void *workspace, void *stream);
 
 #ifdef __cplusplus
 }

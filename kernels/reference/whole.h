@@ -189,6 +189,19 @@ typedef struct whole_pool_problem {
 
 cudaError_t whole_pool(const whole_pool_problem *p, double *want, float *spread, cudaStream_t stream);
 
+/* --- whole_resize.cu --- */
+
+/* Numbers as in scout/op/resize.h. */
+typedef struct whole_resize_problem {
+    const void *input;
+    uint32_t type;
+    int mode, way, rounding, inside;
+    double cubic;
+    int64_t planes, in[WHOLE_POOL_AXES], out[WHOLE_POOL_AXES];
+} whole_resize_problem;
+
+cudaError_t whole_resize(const whole_resize_problem *p, double *want, float *spread, cudaStream_t stream);
+
 /* --- whole_embedding.cu --- */
 
 typedef struct whole_embedding_problem {
@@ -201,7 +214,7 @@ cudaError_t whole_embedding(const whole_embedding_problem *p, double *want, floa
 
 /* --- whole_move.cu --- */
 
-enum { WHOLE_MOVE_RANK = 8, WHOLE_MOVE_INPUTS = 12 };
+enum { WHOLE_MOVE_RANK = 8, WHOLE_MOVE_INPUTS = 40 };
 
 /* Where place i along a dimension of the output comes from: place i * step - before of an input's dimension of that
  * length, again and again where it goes beyond it. */
@@ -213,12 +226,16 @@ typedef struct whole_move_dim {
 
 enum {
     WHOLE_MOVE_PLACES, /* as `dims` say */
-    WHOLE_MOVE_PADDED, /* the same, but beyond the input lie zeros */
+    WHOLE_MOVE_PADDED, /* the same, but beyond the input lies what `beyond` says */
     WHOLE_MOVE_JOINED, /* inputs one behind the other along `axis` */
     WHOLE_MOVE_GATHERED,
     WHOLE_MOVE_ELEMENTS, /* as `dims` say, but for `axis`: there as an index of the element's own says */
-    WHOLE_MOVE_TRIANGLE  /* where it lies, or 0 */
+    WHOLE_MOVE_TRIANGLE, /* where it lies, or 0 */
+    WHOLE_MOVE_MARKED    /* 1 where the index of the place, but for `axis`, is the place along it, else 0 */
 };
+
+/* What lies beyond the input of what is padded. */
+enum { WHOLE_MOVE_ZEROS, WHOLE_MOVE_REFLECTED, WHOLE_MOVE_EDGE, WHOLE_MOVE_WRAPPED };
 
 typedef struct whole_move_problem {
     int how;
@@ -235,12 +252,52 @@ typedef struct whole_move_problem {
     int64_t part_lengths[WHOLE_MOVE_RANK];
     const void *indices;
     uint32_t index_type; /* int32 or int64 */
+    int beyond;
     /* A triangle: kept are columns from row + diagonal on (upper), or up to it. */
     int upper;
     int64_t diagonal;
 } whole_move_problem;
 
 cudaError_t whole_move(const whole_move_problem *p, double *want, float *spread, cudaStream_t stream);
+
+/* --- whole_places.cu --- */
+
+/* Updates go one after the other to the places that indices name: rows of `cols` updates to the place that `parts`
+ * numbers tell, or (`parts` 0) each to where it lies, but for `axis`. `how`: written, added, multiplied, the greater,
+ * the smaller one. */
+typedef struct whole_scatter_problem {
+    const void *x, *indices, *updates;
+    uint32_t type, index_type;
+    int how;
+    int64_t count, updated; /* elements of x, of updates */
+    int parts;
+    int64_t cols, lengths[WHOLE_MOVE_RANK];
+    int rank, axis;
+    int64_t dims[WHOLE_MOVE_RANK], strides[WHOLE_MOVE_RANK]; /* of the updates, of x */
+} whole_scatter_problem;
+
+cudaError_t whole_scatter(const whole_scatter_problem *p, double *want, float *spread, cudaStream_t stream);
+
+/* Places of what is not zero, [rank][count], and zeros behind the last one. */
+typedef struct whole_nonzero_problem {
+    const void *x;
+    uint32_t type;
+    int rank;
+    int64_t count, dims[WHOLE_MOVE_RANK];
+} whole_nonzero_problem;
+
+cudaError_t whole_nonzero(const whole_nonzero_problem *p, double *want, float *spread, cudaStream_t stream);
+
+/* --- whole_along.cu --- */
+
+typedef struct whole_along_problem {
+    reduce_lines lines;
+    const void *x;
+    uint32_t type;
+    int wholes, places; /* places: of a search these are the output, not values */
+} whole_along_problem;
+
+cudaError_t whole_along(const whole_along_problem *p, double *want, float *spread, cudaStream_t stream);
 
 /* --- whole_quantize.cu --- */
 

@@ -49,6 +49,29 @@ __device__ int64_t whole_div(int64_t a, int64_t b) {
     return b == 0 ? 0 : a / b;
 }
 
+/* With the sign of the first (fmod), or with that of the second. */
+__device__ double modulo(const double *x, double signed_as_first) {
+    const double r = fmod(x[0], x[1]);
+    return signed_as_first != 0 || r == 0 || signbit(r) == signbit(x[1]) ? r : r + x[1];
+}
+__device__ int64_t whole_mod(const int64_t *x, int64_t signed_as_first) {
+    if (x[1] == 0 || x[1] == -1) return 0; /* by 0: undefined in ONNX */
+    const int64_t r = x[0] % x[1];
+    return signed_as_first != 0 || r == 0 || (r ^ x[1]) >= 0 ? r : r + x[1];
+}
+/* From the highest bit of the exponent on. A power below 0 is cut to whole numbers. */
+__device__ int64_t whole_power(int64_t x, int64_t e) {
+    int64_t y = 1;
+    if (e < 0) return x == 1 ? 1 : x == -1 ? 1 - 2 * (e & 1) : 0;
+    for (int bit = 62; bit >= 0; bit--) y = whole_mul(whole_mul(y, y), e >> bit & 1 ? x : 1);
+    return y;
+}
+/* In 64 bits, by the lowest six of the second. */
+__device__ int64_t whole_shift(const int64_t *x, int64_t right) {
+    const int by = (int)(x[1] & 63);
+    return right ? x[0] >> by : (int64_t)((uint64_t)x[0] << by);
+}
+
 /* Operands x[0] to x[n - 1], parameters p.alpha and p.beta. */
 #define FLOATS(X)                                                                                                      \
     X(abs, OF_NOTHING, fabs(x[0]))                                                                                     \
@@ -85,6 +108,16 @@ __device__ int64_t whole_div(int64_t a, int64_t b) {
     X(thresholdedrelu, OF_NOTHING, x[0] > p.alpha ? x[0] : 0)                                                          \
     X(hardsigmoid, OF_ONE, fmin(fmax(p.alpha *x[0] + p.beta, 0.0), 1.0))                                               \
     X(hardswish, OF_FIRST, x[0] * fmin(fmax(x[0] / 6 + 0.5, 0.0), 1.0))                                                \
+    X(tan, OF_ONE, tan(x[0]))                                                                                          \
+    X(acos, OF_ONE, acos(x[0]))                                                                                        \
+    X(asin, OF_ONE, asin(x[0]))                                                                                        \
+    X(atan, OF_ONE, atan(x[0]))                                                                                        \
+    X(sinh, OF_ONE, sinh(x[0]))                                                                                        \
+    X(cosh, OF_NOTHING, cosh(x[0]))                                                                                    \
+    X(acosh, OF_ONE, x[0] > 1 ? acosh(x[0]) : 0)                                                                       \
+    X(asinh, OF_ONE, asinh(x[0]))                                                                                      \
+    X(atanh, OF_ONE, atanh(x[0]))                                                                                      \
+    X(shrink, OF_FIRST, fabs(x[0]) > p.alpha ? x[0] - copysign(p.beta, x[0]) : 0)                                      \
     X(isnan, OF_NOTHING, x[0] != x[0])                                                                                 \
     X(isinf, OF_NOTHING, fabs(x[0]) == infinity() && (x[0] < 0 ? p.alpha : p.beta) != 0)                               \
     X(not, OF_NOTHING, x[0] == 0)                                                                                      \
@@ -93,6 +126,7 @@ __device__ int64_t whole_div(int64_t a, int64_t b) {
     X(mul, OF_NOTHING, x[0] * x[1])                                                                                    \
     X(div, OF_NOTHING, x[0] / x[1])                                                                                    \
     X(pow, OF_NOTHING, pow(x[0], n > 1 ? x[1] : p.alpha))                                                              \
+    X(mod, OF_NOTHING, modulo(x, p.alpha))                                                                             \
     X(prelu, OF_NOTHING, x[0] > 0 ? x[0] : x[0] * x[1])                                                                \
     X(min, OF_NOTHING, least(x, n))                                                                                    \
     X(max, OF_NOTHING, most(x, n))                                                                                     \
@@ -133,10 +167,22 @@ __device__ int64_t whole_div(int64_t a, int64_t b) {
     X(lessorequal, x[0] <= x[1])                                                                                       \
     X(greater, x[0] > x[1])                                                                                            \
     X(greaterorequal, x[0] >= x[1])                                                                                    \
-    X(where, x[0] != 0 ? x[1] : x[2])
+    X(where, x[0] != 0 ? x[1] : x[2])                                                                                  \
+    X(mod, whole_mod(x, low))                                                                                          \
+    X(pow, whole_power(x[0], n > 1 ? x[1] : low))                                                                      \
+    BITS(X)
 
+/* Of integers alone. */
+#define BITS(X)                                                                                                        \
+    X(bitwisenot, -1 - x[0])                                                                                           \
+    X(bitwiseand, x[0] & x[1])                                                                                         \
+    X(bitwiseor, x[0] | x[1])                                                                                          \
+    X(bitwisexor, x[0] ^ x[1])                                                                                         \
+    X(bitshift, whole_shift(x, low))
+
+#define BITS_ONE(name, expression) +1
 #define FLOATS_ONE(name, spread, expression) +1
-static_assert(FLOATS(FLOATS_ONE) == ELEMENTWISE_COUNT, "every operator has its line");
+static_assert(FLOATS(FLOATS_ONE) BITS(BITS_ONE) == ELEMENTWISE_COUNT, "every operator has its line");
 
 #define FLOATS_RETURN(name, spread, expression)                                                                        \
     if (id == ELEMENTWISE_##name) return expression;
@@ -230,9 +276,6 @@ struct value {
     int64_t whole;
 };
 
-__device__ bool is_whole(uint32_t type) {
-    return type == DTYPE_INT64 || type == DTYPE_INT32 || type == DTYPE_INT8 || type == DTYPE_UINT8;
-}
 __device__ value of_whole(int64_t x) { return {(double)x, x}; }
 __device__ value of_real(double x) { return {x, 0}; }
 __device__ value cut(double x) { return of_whole(fabs(x) < 0x1p63 ? (int64_t)x : 0); }
@@ -245,9 +288,9 @@ __device__ int64_t kept(uint32_t type, int64_t x) {
 }
 
 __device__ value cast(const elementwise_step &s, value x) {
-    if (s.result == DTYPE_BOOL) return of_whole(is_whole(s.type) ? x.whole != 0 : x.real != 0);
-    if (!is_whole(s.result)) return of_real(x.real);
-    return of_whole(kept(s.result, is_whole(s.type) ? x.whole : cut(x.real).whole));
+    if (s.result == DTYPE_BOOL) return of_whole(whole_is(s.type) ? x.whole != 0 : x.real != 0);
+    if (!whole_is(s.result)) return of_real(x.real);
+    return of_whole(kept(s.result, whole_is(s.type) ? x.whole : cut(x.real).whole));
 }
 
 /* A bound of integers that no double holds is none. */
@@ -262,7 +305,7 @@ __device__ __noinline__ value evaluate(const elementwise_step &s, const value *o
         reals[k] = x.real, wholes[k] = x.whole;
         if (s.id == ELEMENTWISE_COUNT) return cast(s, x);
     }
-    if (is_whole(s.type)) {
+    if (whole_is(s.type)) {
         const int64_t y = wholes_of(s.id, wholes, s.inputs, bound(s.numbers.alpha), bound(s.numbers.beta));
         return of_whole(s.result == DTYPE_BOOL ? y != 0 : kept(s.result, y));
     }
@@ -292,7 +335,7 @@ __device__ double rounded(const elementwise_step &s, double tolerance, const val
 __device__ value operand_at(const whole_chain_problem &p, int operand, int64_t at) {
     const uint32_t type = p.chain.operand[operand].type;
     const int64_t from = offset_of(p.walk, operand, at);
-    if (is_whole(type)) return of_whole(whole_integer_at(p.data[operand], type, from));
+    if (whole_is(type)) return of_whole(whole_integer_at(p.data[operand], type, from));
     return type == DTYPE_BOOL ? cut(values_at(p.data[operand], type, from))
                               : of_real(values_at(p.data[operand], type, from));
 }

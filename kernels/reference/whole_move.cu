@@ -17,13 +17,25 @@ struct origin {
     int64_t at; /* -1: none, a zero */
 };
 
+/* As a walk to and fro between the ends, in circles, or one that stays at the end. */
+__device__ int64_t from_beyond(int beyond, int64_t from, int64_t length) {
+    if (beyond == WHOLE_MOVE_EDGE) return from < 0 ? 0 : from < length ? from : length - 1;
+    const int64_t last = length - 1, round = beyond == WHOLE_MOVE_WRAPPED ? length : last > 0 ? 2 * last : 1;
+    while (from < 0) from += round;
+    from %= round;
+    return beyond == WHOLE_MOVE_WRAPPED || from <= last ? from : round - from;
+}
+
 __device__ origin from_places(const whole_move_problem &p, int64_t k) {
     int64_t at = 0;
     for (int d = p.rank - 1; d >= 0; d--) {
         const whole_move_dim &dim = p.dims[d];
         int64_t from = k % dim.count * dim.step - dim.before;
         k /= dim.count;
-        if (p.how == WHOLE_MOVE_PADDED && (from < 0 || from >= dim.length)) return {0, -1};
+        if (p.how == WHOLE_MOVE_PADDED && (from < 0 || from >= dim.length)) {
+            if (p.beyond == WHOLE_MOVE_ZEROS) return {0, -1};
+            from = from_beyond(p.beyond, from, dim.length);
+        }
         at += from % dim.length * dim.stride;
     }
     return {0, at};
@@ -45,6 +57,13 @@ __device__ origin from_elements(const whole_move_problem &p, int64_t k) {
 __device__ origin from_triangle(const whole_move_problem &p, int64_t k) {
     const int64_t cols = p.dims[p.rank - 1].count, behind = k % cols - k / cols % p.dims[p.rank - 2].count;
     return {0, (p.upper ? behind >= p.diagonal : behind <= p.diagonal) ? k : -1};
+}
+
+__device__ double marked(const whole_move_problem &p, int64_t k) {
+    int64_t inner = 1; /* elements behind a place along the axis */
+    for (int d = p.axis + 1; d < p.rank; d++) inner *= p.dims[d].count;
+    const int64_t depth = p.dims[p.axis].count, place = k / inner % depth;
+    return index_at(p, k / inner / depth * inner + k % inner) == place;
 }
 
 __device__ origin from_joined(const whole_move_problem &p, int64_t k) {
@@ -84,6 +103,10 @@ __device__ double cast(uint32_t from, uint32_t to, double x) {
 __global__ void __launch_bounds__(whole_each_threads)
     move(const whole_move_problem p, double *__restrict__ want, float *__restrict__ spread) {
     for (int64_t k = whole_each_first(); k < p.count; k += whole_each_step()) {
+        if (p.how == WHOLE_MOVE_MARKED) {
+            want[k] = marked(p, k), spread[k] = 0;
+            continue;
+        }
         const origin o = p.how == WHOLE_MOVE_JOINED     ? from_joined(p, k)
                          : p.how == WHOLE_MOVE_ELEMENTS ? from_elements(p, k)
                          : p.how == WHOLE_MOVE_TRIANGLE ? from_triangle(p, k)

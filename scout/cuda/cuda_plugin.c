@@ -47,6 +47,7 @@ static const scout_device_api api = {
     .note = libraries_note,
     .beside = cuda_device_beside,
     .load = cuda_device_load,
+    .trace = cuda_device_trace,
 };
 
 static const scout_plugin plugin = {

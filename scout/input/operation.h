@@ -33,7 +33,7 @@ typedef struct operation_tensor { /* of the dataflow */
     int64_t bytes;                /* -1: not known */
     int source;                   /* the tensor that it lies in; -1: it has memory of its own */
     int64_t offset;               /* of its first element there, in bytes */
-    bool scattered;               /* it lies there by strides that are not those of dense rows */
+    int64_t lie;                  /* how it lies there: operation_lie of its dims and strides */
     int producer;                 /* the occurrence that makes it; -1: none does, as of what lies in another one */
     int from, to;                 /* occurrences between which it is needed, views of it included */
     bool constant;                /* a weight, or computed when the model is loaded */
@@ -99,6 +99,10 @@ void operation_list_free(operation_list *list);
  * caller's. operation_from_json fails through the arena's guard. */
 json_t *operation_to_json(const operation *o, json_builder *b);
 void operation_from_json(const json_t *o, arena *a, operation *out);
+/* How elements lie in memory, as one number: equal of two that have the same elements, whatever the order of their
+ * dimensions. 0: side by side. Dimensions along which nothing moves count for nothing. */
+int64_t operation_lie(int rank, const int64_t *dims, const int64_t *strides);
+
 /* The same of the dataflow of so many operations. */
 json_t *operation_flow_to_json(const operation_flow *f, json_builder *b);
 operation_flow *operation_flow_from_json(const json_t *o, int operations, arena *a);

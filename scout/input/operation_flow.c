@@ -1,13 +1,45 @@
 /* The dataflow on its way to a worker: rows of numbers, read there as if a stranger had sent them. */
 #include "scout/input/operation_internal.h"
 
+#include "common/checked.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+typedef struct lie_step {
+    int64_t stride, size;
+} lie_step;
+
+static int longest_first(const void *a, const void *b) {
+    const lie_step *x = a, *y = b;
+    return x->stride != y->stride ? (x->stride < y->stride) - (x->stride > y->stride)
+                                  : (x->size < y->size) - (x->size > y->size);
+}
+
+int64_t operation_lie(int rank, const int64_t *dims, const int64_t *strides) {
+    lie_step steps[OPERATION_MAX_RANK];
+    int count = 0, joined = 0;
+    for (int d = 0; d < rank && d < OPERATION_MAX_RANK; d++)
+        if (dims[d] > 1 && strides[d] != 0) steps[count++] = (lie_step){strides[d], dims[d]};
+    qsort(steps, (size_t)count, sizeof *steps, longest_first);
+    for (int k = 1; k < count; k++) { /* a step that goes on where the shorter one ends is one with it */
+        lie_step *last = &steps[joined];
+        if (last->stride == checked_mul(steps[k].stride, steps[k].size))
+            *last = (lie_step){steps[k].stride, checked_mul(last->size, steps[k].size)};
+        else
+            steps[++joined] = steps[k];
+    }
+    if (count == 0 || (joined == 0 && steps[0].stride == 1)) return 0;
+    return (int64_t)(XXH3_64bits(steps, (size_t)(joined + 1) * sizeof *steps) >> 1 | 1);
+}
+
 json_t *operation_flow_to_json(const operation_flow *f, json_builder *b) {
     json_t *to = json_new_object(b), *tensors = json_new_array(b), *occurrences = json_new_array(b),
            *edges = json_new_array(b);
     for (int k = 0; k < f->tensor_count; k++) {
         const operation_tensor *t = &f->tensors[k];
-        const int64_t x[] = {t->bytes, t->source, t->offset,   t->scattered, t->producer,
-                             t->from,  t->to,     t->constant, t->kept,      (int64_t)t->type};
+        const int64_t x[] = {t->bytes, t->source, t->offset,   t->lie,  t->producer,
+                             t->from,  t->to,     t->constant, t->kept, (int64_t)t->type};
         json_push(b, tensors, json_new_ints(b, sizeof x / sizeof *x, x));
     }
     for (int k = 0; k < f->occurrence_count; k++) {
@@ -52,7 +84,7 @@ operation_flow *operation_flow_from_json(const json_t *o, int operations, arena 
         t->bytes = number(&r, 0, -1, INT64_MAX);
         t->source = (int)number(&r, 1, -1, f->tensor_count - 1);
         t->offset = number(&r, 2, 0, INT64_MAX);
-        t->scattered = number(&r, 3, 0, 1) == 1;
+        t->lie = number(&r, 3, 0, INT64_MAX);
         t->producer = (int)number(&r, 4, -1, f->occurrence_count - 1);
         t->from = (int)number(&r, 5, 0, f->occurrence_count);
         t->to = (int)number(&r, 6, -1, f->occurrence_count);

@@ -24,7 +24,7 @@ typedef struct graph_tensor {
     int last, reads; /* found: its last reader, views of it included, and how many read it itself */
     uint8_t kind, type;
     bool made, kept; /* found: by its producer; a view of it is an output */
-    bool scattered;  /* found: its strides are not those of dense rows */
+    int64_t lie;     /* found: how its strides lie; 0: side by side */
 } graph_tensor;
 
 typedef struct graph_reader {
@@ -137,11 +137,7 @@ static void read_strides(graph_reader *g, const graph_tensor *source, graph_tens
     if (first < 0 || last >= source->elements)
         REFUSE(g, "as a view it reaches from element %" PRId64 " to %" PRId64 ", outside of its source's %" PRId64,
                first, last, source->elements);
-    int64_t dense = 1;
-    for (int k = rank - 1; k >= 0; k--) {
-        t->scattered = t->scattered || (dims[k] > 1 && strides[k] != dense);
-        dense = checked_mul(dense, dims[k]);
-    }
+    t->lie = operation_lie(rank, dims, strides);
 }
 
 static bool is_alias(const graph_tensor *t) { return t->source >= 0 && t->producer < 0; }
@@ -413,7 +409,7 @@ static operation_flow *make_flow(const graph_reader *g) {
         f->tensors[k] = (operation_tensor){.bytes = sized ? dtype_bytes((dtype)t->type, t->elements) : -1,
                                            .source = is_alias(t) ? t->source : -1,
                                            .offset = is_alias(t) ? dtype_bytes((dtype)t->type, t->offset) : 0,
-                                           .scattered = is_alias(t) && t->scattered,
+                                           .lie = is_alias(t) ? t->lie : 0,
                                            .producer = t->producer,
                                            .from = t->from,
                                            .to = t->to,

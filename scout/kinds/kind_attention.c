@@ -8,10 +8,12 @@
 #include "scout/op/attention.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-static const char *const known_fields[] = {"kv_heads", "kv_len",  "v_head",     "scale",         "window",
-                                           "past",     "softcap", "mask_shape", "softmax_dtype", NULL};
+static const char *const known_fields[] = {
+    "kv_heads",   "kv_len",        "v_head",   "scale",    "window",   "past",       "softcap",
+    "mask_shape", "softmax_dtype", "q_layout", "k_layout", "v_layout", "out_layout", NULL};
 
 static const struct {
     const char *mask;
@@ -65,15 +67,53 @@ static bool check_range(const scout_op *op, const sizes *s, bool causal, scout_w
     return true;
 }
 
-/* [B, H, S, D] as it lies: so, or as [B, S, H * D]. */
+/* How tensors lie that have a name for it; others tell their strides. */
+static const char *const layouts[] = {"bhsd", "bshd"};
+
+/* [B, H, S, D] as [B, S, H * D]. */
+static void lay_inside(scout_tensor *t) {
+    t->strides[0] = checked_mul(checked_mul(t->dims[1], t->dims[2]), t->dims[3]);
+    t->strides[1] = t->dims[3];
+    t->strides[2] = checked_mul(t->dims[1], t->dims[3]);
+}
+
+/* Three numbers: from sequence to sequence, head to head and row to row. No two elements lie at one place: a step is as
+ * long as all that shorter ones reach. What is written leaves no gaps. */
+static bool lay_by_steps(kind_tensors *k, scout_tensor *t, const char *field) {
+    int64_t reach = t->dims[3], elements = reach;
+    bool done[3];
+    if (op_ints(k->op, field, t->strides, 3) != 3)
+        return kind_tensors_refuse(k->why, "layout", "%s is neither bhsd, bshd nor three strides", field);
+    for (int d = 0; d < 3; d++) done[d] = t->dims[d] == 1;
+    for (int left = !done[0] + !done[1] + !done[2]; left > 0; left--) { /* the shortest step first */
+        int next = -1;
+        for (int d = 0; d < 3; d++)
+            if (!done[d] && (next < 0 || t->strides[d] < t->strides[next])) next = d;
+        if (t->strides[next] < reach) return kind_tensors_refuse(k->why, "layout", "the strides of %s overlap", field);
+        done[next] = true;
+        reach = checked_mul(t->strides[next], t->dims[next]);
+        elements = checked_mul(elements, t->dims[next]);
+    }
+    for (int d = 0; d < 3; d++)
+        if (t->dims[d] == 1) t->strides[d] = reach;
+    if (t->role == SCOUT_OUTPUT && reach != elements)
+        return kind_tensors_refuse(k->why, "layout", "the strides of %s leave gaps", field);
+    return true;
+}
+
+/* [B, H, S, D] as it lies: by its own field, or as is usual for it. */
 static bool add(kind_tensors *k, const char *name, scout_role role, uint32_t type, const int64_t *dims, bool inside) {
+    char field[24];
     scout_tensor *t = kind_tensors_add(k, name, role, type, 4, dims);
     if (!t) return false;
-    if (!inside) return true;
-    t->strides[0] = checked_mul(checked_mul(dims[1], dims[2]), dims[3]);
-    t->strides[1] = dims[3];
-    t->strides[2] = checked_mul(dims[1], dims[3]);
-    return true;
+    snprintf(field, sizeof field, "%s_layout", name);
+    const char *told = op_text(k->op, field);
+    if (op_field(k->op, field) ? told && strcmp(told, layouts[0]) == 0 : !inside) return true;
+    if (!op_field(k->op, field) || (told && strcmp(told, layouts[1]) == 0))
+        lay_inside(t);
+    else if (!lay_by_steps(k, t, field))
+        return false;
+    return kind_tensors_close(k, t);
 }
 
 /* Strides of 0 where it is the same for all; no shape: a padding, one row of keys per sequence. One that repeats after
@@ -123,10 +163,10 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     if (!kind_fields_only(out, known_fields, why) || !check_types(out, why) || !read_sizes(out, &s, why) ||
         !check_range(out, &s, masks[row].causal, why))
         return false;
-    const bool inside = out->layout && strcmp(out->layout, "bshd") == 0;
-    if (out->layout && !inside && strcmp(out->layout, "bhsd") != 0)
+    const bool inside = out->layout && strcmp(out->layout, layouts[1]) == 0;
+    if (out->layout && !inside && strcmp(out->layout, layouts[0]) != 0)
         return kind_tensors_refuse(why, "layout", "layout %.20s is not covered", out->layout);
-    const bool cache = s.keys != s.queries; /* which lies as [B, H, L, D] whatever the queries do */
+    const bool cache = s.keys != s.queries; /* which lies as [B, H, L, D] unless it is told */
     const int64_t q[4] = {s.batch, s.heads, s.queries, s.dim}, k[4] = {s.batch, s.kv_heads, s.keys, s.dim},
                   v[4] = {s.batch, s.kv_heads, s.keys, s.v_dim}, c[4] = {s.batch, s.heads, s.queries, s.v_dim};
     kind_tensors to = kind_tensors_of(out, a, why);

@@ -52,6 +52,16 @@ static bool wants_positive(const elementwise_step *s) {
     return s->inputs > 1 || s->numbers.alpha != rint(s->numbers.alpha);
 }
 
+/* Some are of numbers below 1, which no step before them can promise. */
+static bool wants_below_one(const elementwise_chain *c) {
+    bool wants = false;
+    for (int k = 0; k < c->count; k++) {
+        const elementwise_operator *is = elementwise_operator_at(c->steps[k].id);
+        wants = wants || (is && is->positive > 1);
+    }
+    return wants;
+}
+
 /* Whether all steps get what they want, when no tensor is negative, or any may be. */
 static bool signs_fit(const elementwise_chain *c, bool tensors_positive) {
     bool value = true;
@@ -137,6 +147,7 @@ static bool kind_chain_build(const oprec *rec, arena *a, scout_op *out, scout_wh
         return kind_tensors_refuse(why, "type", "its chain does not end in %s", dtype_get(rec->out_type)->name);
     for (uint32_t d = 0; d < out->rank; d++)
         if (out->shape[d] < 1) return kind_tensors_refuse(why, "shape", "a dimension of the output is 0");
+    if (wants_below_one(&c)) return kind_tensors_refuse(why, "feature", "a function of numbers below 1 in a chain");
     const bool positive = !signs_fit(&c, false);
     if (positive && !signs_fit(&c, true))
         return kind_tensors_refuse(why, "feature", "the root, logarithm or power of what may be negative");
@@ -196,6 +207,8 @@ static bool read_dims(const builder *b, const char *text, size_t length, operand
     const int rank = (int)b->op->rank;
     int64_t dims[SCOUT_MAX_RANK];
     int count = 0;
+    /* a slope for each channel, as ONNX had it once */
+    const bool channels = op_is(b->op, "prelu") && rank > 2;
     for (const char *at = text, *const end = text + length; at < end;) {
         char *behind;
         const long long x = strtoll(at, &behind, 10);
@@ -203,6 +216,8 @@ static bool read_dims(const builder *b, const char *text, size_t length, operand
         dims[count++] = x;
         at = behind + 1;
     }
+    if (channels && count == 1 && dims[0] != b->op->shape[rank - 1])
+        while (count < rank - 1) dims[count++] = 1;
     for (int d = 0; d < rank; d++) {
         const int from = d - (rank - count);
         to->dims[d] = from < 0 ? 1 : dims[from];
@@ -288,11 +303,10 @@ static bool add_operands(builder *b) {
 }
 
 static bool expressible(const builder *b) {
-    static const char *const fields[] = {"direction", "fmod"};
     const requantize quant = requantize_elements(b->op);
-    for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++)
-        if (op_field(b->op, fields[k]))
-            return kind_tensors_refuse(b->why, "feature", "the field %s is not covered", fields[k]);
+    const double exponent = op_real(b->op, "exponent", 1);
+    if (elementwise_in_wholes(b->op->input) && op_is(b->op, "pow") && exponent != rint(exponent))
+        return kind_tensors_refuse(b->why, "feature", "a broken power of integers is not covered");
     if (quant.is && quant.factor == 0)
         return kind_tensors_refuse(b->why, "feature", "a quantised %.60s is not covered", b->op->what);
     return true;
@@ -334,7 +348,7 @@ static double tolerance(const scout_op *op) {
     if (quant.is) return requantize_tolerance(&quant);
     if (op_is(op, "chain")) return kind_chain_tolerance(op);
     const double rounding = kind_rounding(op->output);
-    return rounding > 0 && is ? rounding + 0x1p-24 * is->grows : 0;
+    return rounding > 0 && is ? rounding + (op->input == SCOUT_FP64 ? 0x1p-53 : 0x1p-24) * is->grows : 0;
 }
 
 /* A whole power of small order is a product, and 0.5 a root. */

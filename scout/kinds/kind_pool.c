@@ -77,7 +77,8 @@ static bool check_axis(const window_axis *a, scout_why *why) {
 
 /* Interpolation between neighbours; planes are what lies before the last three dimensions. */
 static bool build_resize(const operation *o, arena *a, scout_op *out, scout_why *why) {
-    static const char *const fields[] = {"input", "mode", "coordinates", "rounding", "cubic_coeff_a", NULL};
+    static const char *const fields[] = {"input",         "mode",      "coordinates",     "rounding",
+                                         "cubic_coeff_a", "antialias", "exclude_outside", NULL};
     int64_t input[SCOUT_MAX_RANK];
     const int rank = op_ints(out, "input", input, SCOUT_MAX_RANK);
     if (!kind_fields_only(out, fields, why)) return false;
@@ -89,6 +90,9 @@ static bool build_resize(const operation *o, arena *a, scout_op *out, scout_why 
     for (int d = 0; d < rank; d++)
         if (input[d] < 1 || out->shape[d] < 1 || (d < rank - RESIZE_AXES && input[d] != out->shape[d]))
             return kind_tensors_refuse(why, "shape", "only the last three dimensions may be resized");
+    for (int d = 0; d < rank; d++) /* a filter is only wider where the output is smaller */
+        if (op_real(out, "antialias", 0) != 0 && out->shape[d] < input[d])
+            return kind_tensors_refuse(why, "feature", "antialiasing of what becomes smaller is not covered");
     const resize_problem p = resize_problem_of(out, input);
     if (p.mode == RESIZE_MODES || p.way == RESIZE_WAYS || p.rounding == RESIZE_ROUNDINGS)
         return kind_tensors_refuse(why, "feature", "this way to interpolate is not covered");

@@ -9,23 +9,33 @@
 
 #include <math.h>
 
-enum { ELEMENTWISE_FLOAT = 1, ELEMENTWISE_WHOLE = 2, ELEMENTWISE_BOOL = 4 }; /* types of operands */
-enum { ELEMENTWISE_NUMBERS = ELEMENTWISE_FLOAT | ELEMENTWISE_WHOLE, ELEMENTWISE_ALL = 7 };
+/* Types of operands: what is computed in fp32; integers that 64 bits with a sign hold, and uint64; bool; fp64. */
+enum {
+    ELEMENTWISE_FLOAT = 1,
+    ELEMENTWISE_WHOLE = 2,
+    ELEMENTWISE_BOOL = 4,
+    ELEMENTWISE_NATURAL = 8,
+    ELEMENTWISE_DOUBLE = 16,
+    ELEMENTWISE_WHOLES = ELEMENTWISE_WHOLE | ELEMENTWISE_NATURAL,
+    ELEMENTWISE_SIGNED = ELEMENTWISE_FLOAT | ELEMENTWISE_WHOLE | ELEMENTWISE_DOUBLE,
+    ELEMENTWISE_NUMBERS = ELEMENTWISE_SIGNED | ELEMENTWISE_NATURAL,
+    ELEMENTWISE_ALL = ELEMENTWISE_NUMBERS | ELEMENTWISE_BOOL
+};
 /* Of one operator; of a whole chain. */
-enum { ELEMENTWISE_MAX_INPUTS = 8, ELEMENTWISE_MAX_OPERANDS = SCOUT_MAX_TENSORS - 1 };
+enum { ELEMENTWISE_MAX_INPUTS = 8, ELEMENTWISE_MAX_OPERANDS = 11 };
 
 /* The operators: name; least and most operands; types; whether the result is bool; special functions per element; how
  * much the rounding errors of fp32 grow inside, in units of 2^-24 of |want| + spread; whether operands must be positive
- * (they are filled so then). A library may evaluate a polynomial or a quotient where another one takes an exponential
- * and a logarithm: 16 to 32 roundings are what either needs. */
-#define ELEMENTWISE_OPERATORS(X)                                                                                       \
-    X(abs, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                      \
-    X(neg, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                      \
-    X(relu, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                     \
+ * (they are filled so then; 2: and below 1). A library may evaluate a polynomial or a quotient where another one takes
+ * an exponential and a logarithm: 16 to 32 roundings are what either needs. */
+#define ELEMENTWISE_NUMBER_OPERATORS(X)                                                                                \
+    X(abs, 1, 1, ELEMENTWISE_SIGNED, 0, 0, 1, 0)                                                                       \
+    X(neg, 1, 1, ELEMENTWISE_SIGNED, 0, 0, 1, 0)                                                                       \
+    X(relu, 1, 1, ELEMENTWISE_SIGNED, 0, 0, 1, 0)                                                                      \
     X(relu6, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 1, 0)                                                                      \
     X(squared_relu, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 2, 0)                                                               \
-    X(sign, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                     \
-    X(clip, 1, 1, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                     \
+    X(sign, 1, 1, ELEMENTWISE_SIGNED, 0, 0, 1, 0)                                                                      \
+    X(clip, 1, 1, ELEMENTWISE_SIGNED, 0, 0, 1, 0)                                                                      \
     X(ceil, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 1, 0)                                                                       \
     X(floor, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 1, 0)                                                                      \
     X(round, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 1, 0)                                                                      \
@@ -53,6 +63,16 @@ enum { ELEMENTWISE_MAX_INPUTS = 8, ELEMENTWISE_MAX_OPERANDS = SCOUT_MAX_TENSORS 
     X(thresholdedrelu, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 1, 0)                                                            \
     X(hardsigmoid, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 4, 0)                                                                \
     X(hardswish, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 4, 0)                                                                  \
+    X(tan, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 0)                                                                       \
+    X(acos, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 2)                                                                      \
+    X(asin, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 2)                                                                      \
+    X(atan, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 0)                                                                      \
+    X(sinh, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 0)                                                                      \
+    X(cosh, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 0)                                                                      \
+    X(acosh, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 0)                                                                     \
+    X(asinh, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 0)                                                                     \
+    X(atanh, 1, 1, ELEMENTWISE_FLOAT, 0, 1, 32, 2)                                                                     \
+    X(shrink, 1, 1, ELEMENTWISE_FLOAT, 0, 0, 2, 0)                                                                     \
     X(isnan, 1, 1, ELEMENTWISE_FLOAT, 1, 0, 0, 0)                                                                      \
     X(isinf, 1, 1, ELEMENTWISE_FLOAT, 1, 0, 0, 0)                                                                      \
     X(not, 1, 1, ELEMENTWISE_BOOL, 1, 0, 0, 0)                                                                         \
@@ -60,7 +80,8 @@ enum { ELEMENTWISE_MAX_INPUTS = 8, ELEMENTWISE_MAX_OPERANDS = SCOUT_MAX_TENSORS 
     X(sub, 2, 2, ELEMENTWISE_NUMBERS, 0, 0, 2, 0)                                                                      \
     X(mul, 2, 2, ELEMENTWISE_NUMBERS, 0, 0, 2, 0)                                                                      \
     X(div, 2, 2, ELEMENTWISE_NUMBERS, 0, 0, 4, 0)                                                                      \
-    X(pow, 1, 2, ELEMENTWISE_FLOAT, 0, 2, 64, 0)                                                                       \
+    X(pow, 1, 2, ELEMENTWISE_FLOAT | ELEMENTWISE_WHOLE, 0, 2, 64, 0)                                                   \
+    X(mod, 2, 2, ELEMENTWISE_NUMBERS, 0, 0, 2, 0)                                                                      \
     X(prelu, 2, 2, ELEMENTWISE_FLOAT, 0, 0, 2, 0)                                                                      \
     X(min, 1, 8, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                      \
     X(max, 1, 8, ELEMENTWISE_NUMBERS, 0, 0, 1, 0)                                                                      \
@@ -83,6 +104,16 @@ enum { ELEMENTWISE_MAX_INPUTS = 8, ELEMENTWISE_MAX_OPERANDS = SCOUT_MAX_TENSORS 
     X(fastgelu, 2, 2, ELEMENTWISE_FLOAT, 0, 1, 34, 0)                                                                  \
     X(biasadd, 3, 3, ELEMENTWISE_FLOAT, 0, 0, 4, 0)                                                                    \
     X(where, 3, 3, ELEMENTWISE_ALL, 0, 0, 0, 0)
+
+/* Those of integers alone. A shift goes by the second operand's lowest six bits, in 64 bits. */
+#define ELEMENTWISE_BIT_OPERATORS(X)                                                                                   \
+    X(bitwisenot, 1, 1, ELEMENTWISE_WHOLES, 0, 0, 0, 0)                                                                \
+    X(bitwiseand, 2, 2, ELEMENTWISE_WHOLES, 0, 0, 0, 0)                                                                \
+    X(bitwiseor, 2, 2, ELEMENTWISE_WHOLES, 0, 0, 0, 0)                                                                 \
+    X(bitwisexor, 2, 2, ELEMENTWISE_WHOLES, 0, 0, 0, 0)                                                                \
+    X(bitshift, 2, 2, ELEMENTWISE_WHOLES, 0, 0, 0, 0)
+
+#define ELEMENTWISE_OPERATORS(X) ELEMENTWISE_NUMBER_OPERATORS(X) ELEMENTWISE_BIT_OPERATORS(X)
 
 typedef enum elementwise_id {
 #define ELEMENTWISE_ID(name, least, most, types, truth, specials, grows, positive) ELEMENTWISE_##name,
@@ -124,7 +155,8 @@ static inline const elementwise_operator *elementwise_operator_of(const scout_op
 }
 
 /* The numbers of an operator: alpha and beta as ONNX names and defaults them; of clip its bounds (an unknown one is
- * none), of pow its exponent where it is known, of isinf whether it looks for negative and positive ones. */
+ * none), of pow its exponent where it is known, of isinf whether it looks for negative and positive ones, of bitshift
+ * whether it goes right. */
 typedef struct elementwise_numbers {
     double alpha, beta;
 } elementwise_numbers;
@@ -150,6 +182,9 @@ static inline const elementwise_number_names *elementwise_number_names_of(elemen
         {ELEMENTWISE_leakyrelu, "alpha", NULL, 0.01, 0},
         {ELEMENTWISE_thresholdedrelu, "alpha", NULL, 1, 0},
         {ELEMENTWISE_isinf, "detect_negative", "detect_positive", 1, 1},
+        {ELEMENTWISE_shrink, "lambda", "offset", 0.5, 0},
+        {ELEMENTWISE_mod, "fmod", NULL, 0, 0},
+        {ELEMENTWISE_bitshift, "direction", NULL, 0, 0},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
         if (rows[k].id == id) return &rows[k];
@@ -160,7 +195,8 @@ static inline elementwise_numbers elementwise_numbers_of(const scout_op *op) {
     const elementwise_number_names *const names = elementwise_number_names_of(elementwise_id_of(op));
     elementwise_numbers n = {1, 0};
     if (!names) return n;
-    n.alpha = op_real(op, names->first, names->alpha);
+    const char *const told = op_text(op, names->first);
+    n.alpha = told && strcmp(told, "RIGHT") == 0 ? 1 : op_real(op, names->first, names->alpha);
     n.beta = names->second ? op_real(op, names->second, names->beta) : names->beta;
     return n;
 }

@@ -51,7 +51,8 @@ typedef struct elementwise_chain {
     elementwise_chain_operand operand[ELEMENTWISE_MAX_OPERANDS];
 } elementwise_chain;
 
-/* What a type is computed in: ELEMENTWISE_FLOAT fp32, _WHOLE integers of 64 bits, _BOOL truth; 0: not covered. */
+/* What a type is computed in: ELEMENTWISE_FLOAT fp32, _WHOLE integers of 64 bits, _NATURAL those without a sign, _BOOL
+ * truth, _DOUBLE fp64; 0: not covered. */
 static inline int elementwise_class_of(uint32_t type) {
     switch (type) {
     case SCOUT_FP32:
@@ -59,11 +60,21 @@ static inline int elementwise_class_of(uint32_t type) {
     case SCOUT_BF16: return ELEMENTWISE_FLOAT;
     case SCOUT_INT64:
     case SCOUT_INT32:
+    case SCOUT_INT16:
     case SCOUT_INT8:
+    case SCOUT_UINT32:
+    case SCOUT_UINT16:
     case SCOUT_UINT8: return ELEMENTWISE_WHOLE;
+    case SCOUT_UINT64: return ELEMENTWISE_NATURAL;
+    case SCOUT_FP64: return ELEMENTWISE_DOUBLE;
     case SCOUT_BOOL: return ELEMENTWISE_BOOL;
     default: return 0;
     }
+}
+
+/* In integers of 64 bits, of either sort. */
+static inline int elementwise_in_wholes(uint32_t type) {
+    return (elementwise_class_of(type) & ELEMENTWISE_WHOLES) != 0;
 }
 
 typedef struct elementwise_type_name {
@@ -79,6 +90,12 @@ static inline elementwise_type_name elementwise_type_name_at(size_t k) {
         {"uint8", SCOUT_UINT8}, {"bool", SCOUT_BOOL},   {NULL, SCOUT_NONE},
     };
     return rows[k < sizeof rows / sizeof rows[0] ? k : sizeof rows / sizeof rows[0] - 1];
+}
+
+static inline int elementwise_chain_holds(uint32_t type) {
+    size_t k = 0;
+    while (elementwise_type_name_at(k).name && elementwise_type_name_at(k).type != type) k++;
+    return elementwise_type_name_at(k).name != NULL;
 }
 
 /* --- reading --- */
@@ -294,7 +311,7 @@ static inline int elementwise_chain_read(const char *text, uint32_t type, elemen
                         (int)ELEMENTWISE_CHAIN_LONGEST);
         return 0;
     }
-    if (elementwise_class_of(type) == 0) {
+    if (!elementwise_chain_holds(type)) {
         (void)scout_say(why, SCOUT_NO, "type", "chains do not support this type");
         return 0;
     }

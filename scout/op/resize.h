@@ -29,6 +29,7 @@ typedef struct resize_problem {
     resize_mode mode; /* what is not known has the number behind the last one */
     resize_way way;
     resize_rounding rounding;
+    int inside;   /* what lies beyond the input has no weight; else it is the edge */
     double cubic; /* its coefficient */
     int64_t planes, in[RESIZE_AXES], out[RESIZE_AXES];
 } resize_problem;
@@ -51,6 +52,7 @@ static inline resize_problem resize_problem_of(const scout_op *op, const int64_t
     p.mode = (resize_mode)resize_named(op, "mode", modes, RESIZE_MODES);
     p.way = (resize_way)resize_named(op, "coordinates", ways, RESIZE_WAYS);
     p.rounding = (resize_rounding)resize_named(op, "rounding", roundings, RESIZE_ROUNDINGS);
+    p.inside = op_real(op, "exclude_outside", 0) != 0;
     p.cubic = op_real(op, "cubic_coeff_a", -0.75);
     p.planes = 1;
     for (int k = 0; k < RESIZE_AXES; k++) p.in[k] = p.out[k] = 1;
@@ -79,7 +81,7 @@ static inline double resize_place(const resize_problem *p, int axis, int64_t i) 
 static inline int resize_taps(const resize_problem *p, int axis, int64_t i, int64_t *places, double *weights) {
     const double x = resize_place(p, axis, i), below = floor(x), t = x - below, a = p->cubic;
     int count = 1, first = 0;
-    double from = below;
+    double from = below, all = 0;
     weights[0] = 1;
     if (p->in[axis] == p->out[axis]) {
         from = (double)i;
@@ -101,7 +103,10 @@ static inline int resize_taps(const resize_problem *p, int axis, int64_t i, int6
     for (int k = 0; k < count; k++) {
         const double at = from + first + k, last = (double)(p->in[axis] - 1);
         places[k] = (int64_t)(at < 0 ? 0 : at > last ? last : at);
+        if (p->inside && count > 1 && (at < 0 || at > last)) weights[k] = 0;
+        all += weights[k];
     }
+    for (int k = 0; p->inside && k < count; k++) weights[k] /= all;
     return count;
 }
 

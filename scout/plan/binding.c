@@ -8,11 +8,17 @@ int binding_owner(const operation_flow *f, int tensor) {
     return source >= 0 ? source : tensor;
 }
 
-/* A view by strides is no dense block, as operations have them here. Bytes of a view lie in its source. */
+enum { STRIDED_ALIGNMENT = 16 }; /* of rows that lie apart, bytes that their readers count on */
+
+/* Bytes of a view lie in its source: where the operation expects a dense block, side by side, and else by the strides
+ * that its own tensor has. */
 static bool fits(const operation_flow *f, int tensor, const scout_tensor *want) {
     const operation_tensor *t = &f->tensors[tensor], *owner = &f->tensors[binding_owner(f, tensor)];
-    if (t->bytes < 0 || owner->bytes < 0 || t->scattered || t->offset % FUSION_ALIGNMENT != 0) return false;
-    return (uint32_t)t->type == want->type && (uint64_t)t->bytes == want->bytes && t->offset <= owner->bytes - t->bytes;
+    const int64_t lie = operation_lie((int)want->rank, want->dims, want->strides);
+    if (t->bytes < 0 || owner->bytes < 0 || (uint32_t)t->type != want->type || t->lie != lie) return false;
+    if (t->offset % (lie ? STRIDED_ALIGNMENT : FUSION_ALIGNMENT) != 0) return false;
+    if (!lie && (uint64_t)t->bytes != want->bytes) return false;
+    return want->bytes <= (uint64_t)owner->bytes && t->offset <= owner->bytes - (int64_t)want->bytes;
 }
 
 static bool is_taken(const int *to, uint32_t count, int tensor) {

@@ -53,8 +53,9 @@ static int read_of(const binder *b, int part, int tensor, const scout_tensor *wa
     const int owner = binding_owner(b->flow, tensor);
     for (int e = at->read; e < at->made; e++) {
         const operation_tensor *t = &b->flow->tensors[b->flow->edges[e]];
-        if (binding_owner(b->flow, b->flow->edges[e]) == owner && !t->scattered && t->offset == 0 &&
-            (uint32_t)t->type == want->type && t->bytes >= 0 && (uint64_t)t->bytes == want->bytes)
+        if (binding_owner(b->flow, b->flow->edges[e]) == owner && t->offset == 0 &&
+            t->lie == operation_lie((int)want->rank, want->dims, want->strides) && (uint32_t)t->type == want->type &&
+            t->bytes >= 0 && (uint64_t)t->bytes == want->bytes)
             return b->flow->edges[e];
     }
     return -1;

@@ -15,7 +15,7 @@ static const double LEAST = 0.02;       /* less measures nothing */
 
 /* Until a clock stands still, and the whole seconds that a cap on power takes the mean of: an operation is worth these
  * from so much of the model's time on. */
-static const double HOLD_STILL = 0.8, HOLD_WHOLE = 1.5, HOLD_WORTH = 0.03;
+static const double HOLD_STILL = 0.8, HOLD_WHOLE = 1.5, HOLD_WORTH = 0.015;
 static const double HOLD_SHARE = 0.5, HOLD_LEAST = 0.1; /* of a first pass that a budget cuts; less shows nothing */
 
 static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; seconds, where there is no budget */
@@ -96,8 +96,9 @@ double budget_search(budget *b, const budget_job *job, double now) {
 }
 
 double budget_hold(const budget *b, double share, double pass_s, bool again, double now) {
-    if (again) return b->end > 0 && b->end - now < HOLD_WHOLE ? 0 : HOLD_WHOLE;
-    const double most = share >= HOLD_WORTH ? HOLD_WHOLE : HOLD_STILL;
+    const bool heavy = share >= HOLD_WORTH;
+    if (again) return !heavy || (b->end > 0 && b->end - now < HOLD_WHOLE) ? 0 : HOLD_WHOLE;
+    const double most = heavy ? HOLD_WHOLE : HOLD_STILL;
     if (b->end == 0 || pass_s >= budget_usual(b, share)) return most;
     return HOLD_SHARE * pass_s < HOLD_LEAST ? 0 : fmin(HOLD_SHARE * pass_s, most);
 }

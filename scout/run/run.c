@@ -296,22 +296,17 @@ static bool wants_replay(const options *o, const operation_list *list) {
     return !o->no_replay && !o->only && !o->compare && list->flow && o->output && !o->output_is_file;
 }
 
-/* All reports are there. What was said of the model as a whole before them is no longer true. */
+/* All reports are there. What was said of the model as a whole before them is no longer true. Operations without a
+ * figure take no part, and are named. */
 static void replay_model(run *r, bool good, status *st) {
     const options *o = r->options;
-    const run_counts counts = run_count(r);
     status failed = {0};
     if (!good || r->interrupted || r->failure.code != STATUS_OK || !o->ops_path || o->only || o->compare) return;
     if (!wants_replay(o, &r->list)) {
         run_replay_forget(r);
         return;
     }
-    const double now = run_now();
-    if (counts.missing > 0) {
-        r->no_whole = arena_printf(&r->arena, "%d operation%s no figure", counts.missing,
-                                   counts.missing == 1 ? " has" : "s have");
-        run_replay_forget(r);
-    } else if (!run_replay(r, budget_replay_end(&r->budget, now), false, &failed)) {
+    if (!run_replay(r, budget_replay_end(&r->budget, run_now()), false, &failed)) {
         r->stopped = *r->stop != 0;
         r->no_whole = r->stopped ? "a signal ended the run" : arena_printf(&r->arena, "%s", failed.text);
         if (st->code == STATUS_OK) st->code = STATUS_INCOMPLETE;

@@ -284,6 +284,59 @@ static scout_answer enqueue_special(void *context, uint32_t number, void *stream
     return gpu_api->special(gpu, s->wanted, &s->done, stream, why);
 }
 
+/* --- traces --- */
+
+typedef struct copying {
+    char *from, *to;
+    bool fails;
+} copying;
+
+/* Launch k copies k + 1 pieces; the last one in two kernels. */
+enum { PIECE_BYTES = 16 << 20, COPIES = 4 };
+static scout_answer enqueue_copy(void *context, uint32_t launch, void *stream, scout_why *why) {
+    const copying *c = context;
+    const uint64_t bytes = (uint64_t)(launch + 1) * PIECE_BYTES;
+    if (c->fails && launch == 1) return scout_say(why, SCOUT_FAILED, "error", "on purpose");
+    const scout_answer answer = gpu_api->stream(gpu, c->from, bytes, c->to, bytes, stream, why);
+    if (answer != SCOUT_OK || launch + 1 < COPIES) return answer;
+    return gpu_api->stream(gpu, c->from, PIECE_BYTES, c->to, PIECE_BYTES, stream, why);
+}
+
+/* Each kernel is told with its launch, in order, and takes what it takes without a tracer. */
+static void check_trace(void) {
+    scout_trace_event events[COPIES + 2];
+    uint32_t count = 0;
+    copying c = {NULL, NULL, false};
+    void *from = NULL, *to = NULL;
+    scout_why why = {"", ""};
+    if (!gpu_expect(SCOUT_HAS(gpu_api, trace) && gpu_api->trace, "it does not trace")) return;
+    GPU_OK(gpu_api->alloc(gpu, (uint64_t)COPIES * PIECE_BYTES, &from, &gpu_why));
+    GPU_OK(gpu_api->alloc(gpu, (uint64_t)COPIES * PIECE_BYTES, &to, &gpu_why));
+    c.from = from, c.to = to;
+    const scout_answer answer = gpu_api->trace(gpu, COPIES, enqueue_copy, &c, COPIES + 2, events, &count, &why);
+    if (answer == SCOUT_NO && strcmp(why.code, "library") == 0) {
+        printf("  no trace: %s\n", why.text);
+    } else if (gpu_expect(answer == SCOUT_OK && count == COPIES + 1, "%u events: %s", count, why.text)) {
+        for (uint32_t k = 0; k < count; k++) {
+            const scout_trace_event *e = &events[k];
+            printf("  launch %u: %.2f us, %.60s\n", e->launch, 1e6 * (e->end_s - e->start_s), e->name);
+            gpu_expect(e->launch == (k < COPIES ? k : COPIES - 1), "event %u is of launch %u", k, e->launch);
+            gpu_expect(e->end_s > e->start_s && (k == 0 || e->start_s >= events[k - 1].end_s), "event %u overlaps", k);
+        }
+        const double alone = gpu_time(enqueue_copy, &c, 1, COPIES, 20, &why, &(scout_answer){SCOUT_OK}) * COPIES;
+        double traced = 0;
+        for (uint32_t k = 0; k < count; k++) traced += events[k].end_s - events[k].start_s;
+        gpu_expect(traced < 1.05 * alone && traced > 0.7 * alone, "its kernels take %.1f us, and %.1f without a tracer",
+                   1e6 * traced, 1e6 * alone);
+        gpu_expect(gpu_api->trace(gpu, COPIES, enqueue_copy, &c, 2, events, &count, &why) == SCOUT_NO, "no room");
+        c.fails = true;
+        gpu_expect(gpu_api->trace(gpu, COPIES, enqueue_copy, &c, COPIES + 2, events, &count, &why) == SCOUT_FAILED,
+                   "a launch that fails: %s", why.text);
+    }
+    gpu_api->release(gpu, from);
+    gpu_api->release(gpu, to);
+}
+
 static void check_rest(void) {
     scout_telemetry t = {.size = sizeof t};
     scout_why why = {"", ""};
@@ -328,6 +381,7 @@ int main(int argc, char **argv) {
     check_checksum();
     check_sequences();
     check_channels();
+    check_trace();
     check_rest();
     check_lost();
     return gpu_end();

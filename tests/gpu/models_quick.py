@@ -43,7 +43,8 @@ def library_path():
 
 def call(scout, results, name, arguments):
     began = time.monotonic()
-    done = subprocess.run([scout, *arguments, "--no-replay", "--device", "cuda:0", "--cache-dir", results / "cache"],
+    alone = [] if arguments[0] == "--ceilings" else ["--no-replay"]  # the model as a whole: part whole of run.sh
+    done = subprocess.run([scout, *arguments, *alone, "--device", "cuda:0", "--cache-dir", results / "cache"],
                           capture_output=True, text=True)
     seconds = time.monotonic() - began
     (results / f"{name}.txt").write_text(done.stdout + done.stderr)

@@ -64,12 +64,22 @@ LOAD(int64, int64_t, int64_t, from[k])
 LOAD(int32, int32_t, int64_t, from[k])
 LOAD(int8, int8_t, int64_t, from[k])
 LOAD(uint8, uint8_t, int64_t, from[k])
+LOAD(int16, int16_t, int64_t, from[k])
+LOAD(uint16, uint16_t, int64_t, from[k])
+LOAD(uint32, uint32_t, int64_t, from[k])
 LOAD(truth, uint8_t, int64_t, from[k] != 0)
+LOAD(fp64, double, double, from[k])
+LOAD(flag, uint8_t, double, from[k] != 0)
 STORE(int64, int64_t, int64_t, from[k])
 STORE(int32, int32_t, int64_t, (uint32_t)(uint64_t)from[k])
 STORE(int8, int8_t, int64_t, (uint8_t)(uint64_t)from[k])
 STORE(uint8, uint8_t, int64_t, (uint64_t)from[k])
+STORE(int16, int16_t, int64_t, (uint16_t)(uint64_t)from[k])
+STORE(uint16, uint16_t, int64_t, (uint64_t)from[k])
+STORE(uint32, uint32_t, int64_t, (uint64_t)from[k])
 STORE(truth, uint8_t, int64_t, from[k] != 0)
+STORE(fp64, double, double, from[k])
+STORE(flag, uint8_t, double, from[k] != 0)
 
 #if defined(__x86_64__)
 
@@ -107,27 +117,33 @@ static void choose_wide(uint32_t type, cpu_blocks *out) { (void)type, (void)out;
         store_##name##_any, store_##name##_avx2, store_##name##_avx512                                                 \
     }
 
-bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out) {
+enum { FLOATS = CPU_BLOCKS_FLOATS, WHOLES = CPU_BLOCKS_WHOLES, DOUBLES = CPU_BLOCKS_DOUBLES };
+
+bool cpu_blocks_of(uint32_t type, cpu_blocks_in in, cpu_blocks *out) {
     static const struct {
         uint32_t type;
-        bool wholes, plain;
+        int in;
+        bool plain;
         size_t size;
         cpu_blocks_load *load[3];
         cpu_blocks_store *store[3];
     } rows[] = {
-        {SCOUT_FP32, false, true, 4, ALL(fp32)},       {SCOUT_BF16, false, false, 2, ALL(bf16)},
-        {SCOUT_FP16, false, false, 2, ALL(fp16)},      {SCOUT_BOOL, false, false, 1, ALL(byte)},
-        {SCOUT_INT64, true, true, 8, ALL(int64)},      {SCOUT_INT32, true, false, 4, ALL(int32)},
-        {SCOUT_INT8, true, false, 1, ALL(int8)},       {SCOUT_UINT8, true, false, 1, ALL(uint8)},
-        {SCOUT_BOOL, true, false, 1, ALL(truth)},      {SCOUT_INT8, false, false, 1, ALL(signed)},
-        {SCOUT_UINT8, false, false, 1, ALL(unsigned)},
+        {SCOUT_FP32, FLOATS, true, 4, ALL(fp32)},    {SCOUT_BF16, FLOATS, false, 2, ALL(bf16)},
+        {SCOUT_FP16, FLOATS, false, 2, ALL(fp16)},   {SCOUT_BOOL, FLOATS, false, 1, ALL(byte)},
+        {SCOUT_INT8, FLOATS, false, 1, ALL(signed)}, {SCOUT_UINT8, FLOATS, false, 1, ALL(unsigned)},
+        {SCOUT_INT64, WHOLES, true, 8, ALL(int64)},  {SCOUT_UINT64, WHOLES, true, 8, ALL(int64)},
+        {SCOUT_INT32, WHOLES, false, 4, ALL(int32)}, {SCOUT_UINT32, WHOLES, false, 4, ALL(uint32)},
+        {SCOUT_INT16, WHOLES, false, 2, ALL(int16)}, {SCOUT_UINT16, WHOLES, false, 2, ALL(uint16)},
+        {SCOUT_INT8, WHOLES, false, 1, ALL(int8)},   {SCOUT_UINT8, WHOLES, false, 1, ALL(uint8)},
+        {SCOUT_BOOL, WHOLES, false, 1, ALL(truth)},  {SCOUT_FP64, DOUBLES, true, 8, ALL(fp64)},
+        {SCOUT_BOOL, DOUBLES, false, 1, ALL(flag)},
     };
     const cpu_info *c = cpu_info_get();
     const int width = c->avx512 ? 2 : c->avx2 ? 1 : 0;
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-        if (rows[k].type != type || rows[k].wholes != wholes) continue;
+        if (rows[k].type != type || rows[k].in != (int)in) continue;
         *out = (cpu_blocks){rows[k].load[width], rows[k].store[width], rows[k].plain, rows[k].size,
-                            wholes ? sizeof(int64_t) : sizeof(float)};
+                            in == CPU_BLOCKS_FLOATS ? sizeof(float) : sizeof(int64_t)};
         choose_wide(type, out);
         return true;
     }

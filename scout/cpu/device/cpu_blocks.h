@@ -1,5 +1,5 @@
 /* Short runs of elements between the types of tensors and what own loops compute in: fp32 of floats, of truth and of
- * quantised bytes, int64 of integers. */
+ * quantised bytes, int64 of integers, fp64. */
 #pragma once
 
 #include "scout/plugin.h"
@@ -19,6 +19,8 @@ typedef struct cpu_blocks {
     size_t size, in_block; /* bytes of an element in a tensor, and in a block */
 } cpu_blocks;
 
-/* wholes: blocks are int64, else fp32. Bytes as fp32 are quantised numbers: the zero point of unsigned ones is 128, and
- * a store rounds and saturates. false: this type is not supported so. */
-bool cpu_blocks_of(uint32_t type, bool wholes, cpu_blocks *out);
+typedef enum cpu_blocks_in { CPU_BLOCKS_FLOATS, CPU_BLOCKS_WHOLES, CPU_BLOCKS_DOUBLES } cpu_blocks_in;
+
+/* In fp32, int64 or fp64. Bytes as fp32 are quantised numbers: the zero point of unsigned ones is 128, and a store
+ * rounds and saturates. uint64 keeps its bits in int64. false: this type is not supported so. */
+bool cpu_blocks_of(uint32_t type, cpu_blocks_in in, cpu_blocks *out);

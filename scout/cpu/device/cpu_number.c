@@ -12,9 +12,10 @@ int cpu_number_bits(uint32_t type) {
         uint32_t type;
         int bits;
     } rows[] = {
-        {SCOUT_FP32, 32}, {SCOUT_UINT8, 8},  {SCOUT_INT8, 8}, {SCOUT_INT32, 32},  {SCOUT_FP16, 16},
-        {SCOUT_FP64, 64}, {SCOUT_BF16, 16},  {SCOUT_INT4, 4}, {SCOUT_FP8E4M3, 8}, {SCOUT_FP8E5M2, 8},
-        {SCOUT_UINT4, 4}, {SCOUT_INT64, 64}, {SCOUT_BOOL, 8},
+        {SCOUT_FP32, 32},   {SCOUT_UINT8, 8},   {SCOUT_INT8, 8}, {SCOUT_INT32, 32},  {SCOUT_FP16, 16},
+        {SCOUT_FP64, 64},   {SCOUT_BF16, 16},   {SCOUT_INT4, 4}, {SCOUT_FP8E4M3, 8}, {SCOUT_FP8E5M2, 8},
+        {SCOUT_UINT4, 4},   {SCOUT_INT64, 64},  {SCOUT_BOOL, 8}, {SCOUT_INT16, 16},  {SCOUT_UINT16, 16},
+        {SCOUT_UINT32, 32}, {SCOUT_UINT64, 64},
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
         if (rows[k].type == type) return rows[k].bits;
@@ -22,8 +23,8 @@ int cpu_number_bits(uint32_t type) {
 }
 
 bool cpu_number_whole(uint32_t type) {
-    static const uint32_t types[] = {SCOUT_INT64, SCOUT_INT32, SCOUT_INT8, SCOUT_UINT8,
-                                     SCOUT_BOOL,  SCOUT_INT4,  SCOUT_UINT4};
+    static const uint32_t types[] = {SCOUT_INT64,  SCOUT_INT32, SCOUT_INT16, SCOUT_INT8, SCOUT_UINT64, SCOUT_UINT32,
+                                     SCOUT_UINT16, SCOUT_UINT8, SCOUT_BOOL,  SCOUT_INT4, SCOUT_UINT4};
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
         if (types[k] == type) return true;
     return false;
@@ -113,6 +114,10 @@ void cpu_number_load(uint32_t type, const void *data, int64_t at, int64_t step, 
     case SCOUT_FP64: LOAD_LOOP(((const double *)data)[i]);
     case SCOUT_INT32: LOAD_LOOP(((const int32_t *)data)[i]);
     case SCOUT_INT64: LOAD_LOOP(((const int64_t *)data)[i]);
+    case SCOUT_INT16: LOAD_LOOP((int16_t)halves[i]);
+    case SCOUT_UINT16: LOAD_LOOP(halves[i]);
+    case SCOUT_UINT32: LOAD_LOOP(((const uint32_t *)data)[i]);
+    case SCOUT_UINT64: LOAD_LOOP(((const uint64_t *)data)[i]);
     case SCOUT_BOOL: LOAD_LOOP(bytes[i]);
     case SCOUT_INT8: LOAD_LOOP((int8_t)bytes[i]);
     case SCOUT_UINT8: LOAD_LOOP(bytes[i]);
@@ -136,6 +141,10 @@ void cpu_number_store(uint32_t type, void *data, int64_t at, double value) {
     case SCOUT_FP64: ((double *)data)[at] = value; break;
     case SCOUT_INT32: ((int32_t *)data)[at] = (int32_t)clamp(value, INT32_MIN, INT32_MAX); break;
     case SCOUT_INT64: ((int64_t *)data)[at] = checked_from_double(rint(value)); break;
+    case SCOUT_INT16: halves[at] = (uint16_t)(int16_t)clamp(value, INT16_MIN, INT16_MAX); break;
+    case SCOUT_UINT16: halves[at] = (uint16_t)clamp(value, 0, UINT16_MAX); break;
+    case SCOUT_UINT32: ((uint32_t *)data)[at] = (uint32_t)clamp(value, 0, UINT32_MAX); break;
+    case SCOUT_UINT64: ((uint64_t *)data)[at] = value > 0 ? (uint64_t)checked_from_double(rint(value)) : 0; break;
     case SCOUT_BOOL: bytes[at] = value != 0; break;
     case SCOUT_INT8: bytes[at] = (uint8_t)(int8_t)clamp(value, -128, 127); break;
     case SCOUT_UINT8: bytes[at] = (uint8_t)clamp(value, 0, 255); break;

@@ -1,4 +1,5 @@
-/* The inner loops of the elementwise operators, over short dense runs: fp32 (and truth as 0 and 1), and int64. */
+/* The inner loops of the elementwise operators, over short dense runs: fp32 (and truth as 0 and 1), int64 (with a sign,
+ * or as uint64), and fp64. */
 #pragma once
 
 #include "scout/op/elementwise.h"
@@ -8,8 +9,8 @@ typedef struct cpu_elementwise_call {
     void *out;
     int64_t count;
     int operands;
-    float alpha, beta;
-    int64_t low, high; /* bounds of a clip of integers */
+    double alpha, beta;
+    int64_t low, high; /* the same of integers */
 } cpu_elementwise_call;
 
 typedef void cpu_elementwise_kernel(const cpu_elementwise_call *c);
@@ -30,5 +31,6 @@ typedef enum cpu_elementwise_change {
 
 cpu_elementwise_kernel *cpu_elementwise_change_of(cpu_elementwise_change change); /* one operand */
 
-/* The best for this processor; NULL: this operator is not known in that type. */
-cpu_elementwise_kernel *cpu_elementwise_kernel_of(elementwise_id id, int wholes);
+/* The best for this processor. `in`: one of ELEMENTWISE_FLOAT, _WHOLE, _NATURAL and _DOUBLE. NULL: this operator is not
+ * known in that. */
+cpu_elementwise_kernel *cpu_elementwise_kernel_of(elementwise_id id, int in);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* The calls of an elementwise operation. Floats and truth are fp32 between steps, never rounded to their type; integers
- * are int64, kept within their type after every step. Quantised bytes are fp32 as well. */
+ * are int64, kept within their type after every step; fp64 is of single operators. Quantised bytes are fp32 as well. */
 
 typedef struct cpu_elementwise_step {
     cpu_elementwise_kernel *kernel;
@@ -31,11 +31,17 @@ typedef struct cpu_elementwise_steps {
 
 typedef struct builder {
     cpu_elementwise_steps *to;
-    bool wholes;    /* the value is int64 now */
-    bool quantised; /* bytes are numbers in fp32 (scout/op/requantize.h) */
+    cpu_blocks_in in; /* what the value is in now */
+    bool quantised;   /* bytes are numbers in fp32 (scout/op/requantize.h) */
 } builder;
 
-static bool whole(uint32_t type) { return elementwise_class_of(type) == ELEMENTWISE_WHOLE; }
+static bool whole(uint32_t type) { return elementwise_in_wholes(type); }
+
+static cpu_blocks_in blocks_in(int class) {
+    return class & ELEMENTWISE_WHOLES    ? CPU_BLOCKS_WHOLES
+           : class == ELEMENTWISE_DOUBLE ? CPU_BLOCKS_DOUBLES
+                                         : CPU_BLOCKS_FLOATS;
+}
 
 static cpu_elementwise_step *add(builder *b, cpu_elementwise_kernel *kernel, int from) {
     cpu_elementwise_step *s = &b->to->steps[b->to->count++];
@@ -61,8 +67,8 @@ static void keep(builder *b, uint32_t type) {
         if (rows[k].type == type) change(b, rows[k].change, ELEMENTWISE_CHAIN_VALUE);
 }
 
-static bool set_in(builder *b, const elementwise_chain *c, int operand, bool wholes) {
-    return operand < 0 || cpu_blocks_of(c->operand[operand].type, wholes, &b->to->in[operand]);
+static bool set_in(builder *b, const elementwise_chain *c, int operand, cpu_blocks_in in) {
+    return operand < 0 || cpu_blocks_of(c->operand[operand].type, in, &b->to->in[operand]);
 }
 
 /* Between floats there is nothing to do but to bring the first operand to where values are; likewise among integers,
@@ -70,15 +76,16 @@ static bool set_in(builder *b, const elementwise_chain *c, int operand, bool who
 static bool add_cast(builder *b, const elementwise_chain *c, const elementwise_step *s) {
     const int from = s->from[0];
     const bool to_whole = whole(s->result);
-    if (from >= 0) b->wholes = whole(s->type);
-    if (!set_in(b, c, from, b->wholes)) return false;
+    if (from >= 0) b->in = blocks_in(elementwise_class_of(s->type));
+    if (!set_in(b, c, from, b->in)) return false;
+    const bool wholes = b->in == CPU_BLOCKS_WHOLES;
     if (s->result == SCOUT_BOOL) {
-        change(b, b->wholes ? CPU_ELEMENTWISE_WHOLE_TRUTH : CPU_ELEMENTWISE_TRUTH, from);
-    } else if (to_whole != b->wholes) {
+        change(b, wholes ? CPU_ELEMENTWISE_WHOLE_TRUTH : CPU_ELEMENTWISE_TRUTH, from);
+    } else if (to_whole != wholes) {
         change(b, to_whole ? CPU_ELEMENTWISE_TO_WHOLES : CPU_ELEMENTWISE_TO_FLOATS, from);
-        b->wholes = to_whole;
-    } else if (from >= 0 && b->wholes) {
-        cpu_elementwise_step *copy = add(b, cpu_elementwise_kernel_of(ELEMENTWISE_clip, 1), from);
+        b->in = to_whole ? CPU_BLOCKS_WHOLES : CPU_BLOCKS_FLOATS;
+    } else if (from >= 0 && wholes) {
+        cpu_elementwise_step *copy = add(b, cpu_elementwise_kernel_of(ELEMENTWISE_clip, ELEMENTWISE_WHOLE), from);
         copy->call.low = INT64_MIN, copy->call.high = INT64_MAX;
     } else if (from >= 0) {
         change(b, CPU_ELEMENTWISE_COPY, from);
@@ -88,22 +95,25 @@ static bool add_cast(builder *b, const elementwise_chain *c, const elementwise_s
 }
 
 static bool add_operator(builder *b, const elementwise_chain *c, const elementwise_step *s, bool last) {
-    const bool wholes = whole(s->type) && !b->quantised;
-    cpu_elementwise_kernel *const kernel = cpu_elementwise_kernel_of(s->id, wholes);
+    const int class = elementwise_class_of(s->type);
+    const int computed = b->quantised || class == ELEMENTWISE_BOOL ? ELEMENTWISE_FLOAT : class;
+    const cpu_blocks_in in = blocks_in(computed);
+    const bool wholes = in == CPU_BLOCKS_WHOLES;
+    cpu_elementwise_kernel *const kernel = cpu_elementwise_kernel_of(s->id, computed);
     bool reads = false;
     if (!kernel) return false;
     for (int k = 0; k < s->inputs; k++) {
         reads = reads || s->from[k] < 0;
-        if (!set_in(b, c, s->from[k], wholes)) return false;
+        if (!set_in(b, c, s->from[k], in)) return false;
     }
-    if (reads && b->wholes != wholes)
+    if (reads && b->in != in)
         change(b, wholes ? CPU_ELEMENTWISE_TO_WHOLES : CPU_ELEMENTWISE_TO_FLOATS, ELEMENTWISE_CHAIN_VALUE);
     cpu_elementwise_step *to = add(b, kernel, 0);
     memcpy(to->from, s->from, sizeof to->from);
     to->call.operands = s->inputs;
-    to->call.alpha = (float)s->numbers.alpha, to->call.beta = (float)s->numbers.beta;
+    to->call.alpha = s->numbers.alpha, to->call.beta = s->numbers.beta;
     to->call.low = checked_from_double(s->numbers.alpha), to->call.high = checked_from_double(s->numbers.beta);
-    b->wholes = wholes;
+    b->in = in;
     if (wholes && !last) keep(b, s->result); /* a store keeps it as well */
     return true;
 }
@@ -115,12 +125,13 @@ static void requantise(builder *b, const scout_op *op, const requantize *quant) 
     if (quant->factor != 1) {
         cpu_elementwise_step *const s =
             add(b, cpu_elementwise_change_of(CPU_ELEMENTWISE_SCALE), ELEMENTWISE_CHAIN_VALUE);
-        s->call.alpha = (float)quant->factor;
+        s->call.alpha = quant->factor;
     }
     if (a.function == ACTIVATION_PLAIN) return;
     requantize_bounds(quant, &a, &least, &most);
-    cpu_elementwise_step *const s = add(b, cpu_elementwise_kernel_of(ELEMENTWISE_clip, 0), ELEMENTWISE_CHAIN_VALUE);
-    s->call.alpha = (float)least, s->call.beta = (float)most;
+    cpu_elementwise_step *const s =
+        add(b, cpu_elementwise_kernel_of(ELEMENTWISE_clip, ELEMENTWISE_FLOAT), ELEMENTWISE_CHAIN_VALUE);
+    s->call.alpha = least, s->call.beta = most;
 }
 
 /* false: there is no kernel of that operator in that type (why says so). */
@@ -138,7 +149,7 @@ static bool cpu_elementwise_steps_of(const scout_op *op, cpu_elementwise_steps *
         return false;
     }
     if (quant.is) requantise(&b, op, &quant);
-    if (cpu_blocks_of(op->output, b.wholes, &out->out)) return true;
+    if (cpu_blocks_of(op->output, b.in, &out->out)) return true;
     (void)scout_say(why, SCOUT_NO, "type", "there is no loop for an output of this type");
     return false;
 }

@@ -213,7 +213,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->combine = c->avx512 ? combine_avx512 : c->avx2 ? combine_avx2 : combine_any;
     plan->reduce = c->avx512 ? reduce_avx512 : c->avx2 ? reduce_avx2 : reduce_any;
     plan->lanes = lanes_of(&plan->p);
-    if (!cpu_blocks_of(plan->p.type, false, &plan->blocks))
+    if (!cpu_blocks_of(plan->p.type, CPU_BLOCKS_FLOATS, &plan->blocks))
         return scout_say(why, SCOUT_NO, "type", "there is no loop for pools of this type");
     if (plan->p.quant.is) {
         double least, most;

@@ -211,8 +211,9 @@ static bool plan_of(const scout_op *op, scout_plan *p) {
     p->rows = p->p.reduced.strides[0] == 1 && p->p.reduced.count > 1;
     p->alone = p->p.kept.count * p->p.reduced.count <= FEW;
     p->cut = p->rows && p->p.kept.count < p->threads && p->p.reduced.count >= LONG;
-    return cpu_reduce_kernels_of(p->id, p->wholes, &p->kernels) && cpu_blocks_of(op->input, p->wholes, &p->in) &&
-           (is->place || cpu_blocks_of(op->output, p->wholes, &p->out));
+    const cpu_blocks_in in = p->wholes ? CPU_BLOCKS_WHOLES : CPU_BLOCKS_FLOATS;
+    return cpu_reduce_kernels_of(p->id, p->wholes, &p->kernels) && cpu_blocks_of(op->input, in, &p->in) &&
+           (is->place || cpu_blocks_of(op->output, in, &p->out));
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {

@@ -61,7 +61,7 @@ scout_answer cpu_gemm_tail_of(const scout_op *op, cpu_gemm_tail *out, scout_why 
     if (!cpu_convert_known(p->type_c) || (out->bias >= 0 && !cpu_convert_known(out->type_bias)))
         return scout_say(why, SCOUT_NO, "type", "the epilogue pass is for fp32, fp16 and bf16");
     if (p->activation.function != ACTIVATION_PLAIN)
-        out->activate = cpu_elementwise_kernel_of(functions[p->activation.function], 0);
+        out->activate = cpu_elementwise_kernel_of(functions[p->activation.function], ELEMENTWISE_FLOAT);
     if (p->activation.function != ACTIVATION_PLAIN && !out->activate)
         return scout_say(why, SCOUT_NO, "epilogue", "the epilogue pass has no such activation");
     out->way = c->avx512 ? &way_avx512 : c->avx2 ? &way_avx2 : &way_any;

@@ -74,13 +74,12 @@ static size_t scratch_doubles(const void *context, const scout_op *op) {
     return (size_t)(LANES * (p->dim + p->keys + 2 * p->v_dim) + p->dim + p->v_dim);
 }
 
-/* Output rows in the order of storage: [B, H, S] or [B, S, H]. */
+/* Output rows in the order of storage: the step of each dimension is as many rows, which leave no gaps. */
 static row row_at(const attention_problem *p, void *const *tensors, int64_t number) {
     const scout_tensor *out = &p->tensors[ATTENTION_OUT];
-    const bool inside = out->strides[1] < out->strides[2];
-    const int64_t inner = inside ? p->heads : p->queries, low = number % inner, rest = number / inner;
-    const int64_t outer = inside ? p->queries : p->heads;
-    row r = {.batch = rest / outer, .head = inside ? low : rest % outer, .query = inside ? rest % outer : low};
+    int64_t place[3];
+    for (int d = 0; d < 3; d++) place[d] = number / (out->strides[d] / p->v_dim) % out->dims[d];
+    row r = {.batch = place[0], .head = place[1], .query = place[2]};
     int64_t last = p->keys - 1;
     if (p->lengths >= 0) last = ((const int32_t *)tensors[p->lengths])[r.batch];
     attention_visible(p, r.query, last, &r.first, &r.end);

@@ -36,13 +36,21 @@ static double smallest_of(uint32_t type) {
 static int64_t kept(uint32_t type, int64_t x) {
     switch (type) {
     case SCOUT_INT32: return (int32_t)(uint32_t)(uint64_t)x;
+    case SCOUT_INT16: return (int16_t)(uint16_t)(uint64_t)x;
     case SCOUT_INT8: return (int8_t)(uint8_t)(uint64_t)x;
+    case SCOUT_UINT32: return (uint32_t)(uint64_t)x;
+    case SCOUT_UINT16: return (uint16_t)(uint64_t)x;
     case SCOUT_UINT8: return (uint8_t)(uint64_t)x;
     default: return x;
     }
 }
 
-static bool is_whole(uint32_t type) { return elementwise_class_of(type) == ELEMENTWISE_WHOLE; }
+/* The same as a number. Operands of uint64 are below 2^63 here, but results may not be. */
+static double kept_number(uint32_t type, int64_t x) {
+    return type == SCOUT_UINT64 ? (double)(uint64_t)x : (double)kept(type, x);
+}
+
+static bool is_whole(uint32_t type) { return elementwise_in_wholes(type); }
 
 static value of_whole(int64_t x) { return (value){(double)x, x}; }
 
@@ -50,7 +58,7 @@ static value of_whole(int64_t x) { return (value){(double)x, x}; }
 static value cut(double x) { return of_whole(fabs(x) < 0x1p63 ? (int64_t)x : 0); }
 
 static value operand_of(uint32_t type, double x) {
-    if (elementwise_class_of(type) == ELEMENTWISE_FLOAT) return (value){x, 0};
+    if (!is_whole(type) && type != SCOUT_BOOL) return (value){x, 0};
     return cut(x);
 }
 
@@ -163,7 +171,7 @@ static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     s->walk = elementwise_walk_of(op);
     s->chain = op_is(op, "chain");
     s->type = op->output;
-    s->wholes = elementwise_class_of(op->input) == ELEMENTWISE_WHOLE;
+    s->wholes = elementwise_in_wholes(op->input);
     s->largest = largest_of(op->output);
     s->quant = requantize_elements(op), s->activation = activation_of(op);
     *out = s;
@@ -190,7 +198,7 @@ static void one_operator(const state *s, const double *x, double *want, double *
         return;
     }
     for (int k = 0; k < one->inputs; k++) whole[k] = (int64_t)x[k];
-    *want = (double)kept(s->type, cpu_reference_operators_wholes(one->id, whole, one->inputs, &one->numbers));
+    *want = kept_number(s->type, cpu_reference_operators_wholes(one->id, whole, one->inputs, &one->numbers));
 }
 
 static void quantised(const state *s, const double *x, double *want, double *spread) {

@@ -43,6 +43,14 @@ static double total(const double *x, int n) {
     for (int k = 0; k < n; k++) y += x[k];
     return y;
 }
+/* With the sign of the first (fmod), or with that of the second. */
+static double remainder_of(const double *x, const elementwise_numbers *p) {
+    const double r = fmod(x[0], x[1]);
+    return p->alpha != 0 || r == 0 || signbit(r) == signbit(x[1]) ? r : r + x[1];
+}
+static double shrunk(double x, const elementwise_numbers *p) {
+    return fabs(x) > p->alpha ? x - copysign(p->beta, x) : 0;
+}
 static double power(const double *x, int n, const elementwise_numbers *p) { return pow(x[0], n > 1 ? x[1] : p->alpha); }
 
 FLOATS(abs, fabs(x[0]))
@@ -78,6 +86,16 @@ FLOATS(leakyrelu, x[0] > 0 ? x[0] : p->alpha * x[0])
 FLOATS(thresholdedrelu, x[0] > p->alpha ? x[0] : 0)
 FLOATS(hardsigmoid, fmin(fmax(p->alpha *x[0] + p->beta, 0), 1))
 FLOATS(hardswish, x[0] * fmin(fmax(x[0] / 6 + 0.5, 0), 1))
+FLOATS(tan, tan(x[0]))
+FLOATS(acos, acos(x[0]))
+FLOATS(asin, asin(x[0]))
+FLOATS(atan, atan(x[0]))
+FLOATS(sinh, sinh(x[0]))
+FLOATS(cosh, cosh(x[0]))
+FLOATS(acosh, x[0] > 1 ? acosh(x[0]) : 0) /* below 1: undefined; 0 here */
+FLOATS(asinh, asinh(x[0]))
+FLOATS(atanh, atanh(x[0]))
+FLOATS(shrink, shrunk(x[0], p))
 FLOATS(isnan, isnan(x[0]) ? 1 : 0)
 FLOATS(isinf, isinf(x[0]) && (x[0] < 0 ? p->alpha : p->beta) != 0 ? 1 : 0)
 FLOATS(not, x[0] == 0)
@@ -86,6 +104,7 @@ FLOATS(sub, x[0] - x[1])
 FLOATS(mul, x[0] * x[1])
 FLOATS(div, x[0] / x[1])
 FLOATS(pow, power(x, n, p))
+FLOATS(mod, remainder_of(x, p))
 FLOATS(prelu, x[0] > 0 ? x[0] : x[0] * x[1])
 FLOATS(min, least(x, n))
 FLOATS(max, most(x, n))
@@ -143,6 +162,35 @@ WHOLES(greater, x[0] > x[1])
 WHOLES(greaterorequal, x[0] >= x[1])
 WHOLES(where, x[0] != 0 ? x[1] : x[2])
 
+/* By 0: undefined; 0 here. */
+static int64_t whole_mod(const int64_t *x, const elementwise_numbers *p) {
+    if (x[1] == 0 || x[1] == -1) return 0;
+    const int64_t r = x[0] % x[1];
+    return p->alpha != 0 || r == 0 || (r ^ x[1]) >= 0 ? r : r + x[1];
+}
+/* From the highest bit of the exponent on. A power below 0 is cut to whole numbers. */
+static int64_t whole_power(int64_t x, int64_t e) {
+    uint64_t y = 1;
+    if (e < 0) return x == 1 ? 1 : x == -1 ? 1 - 2 * (e & 1) : 0;
+    for (int bit = 62; bit >= 0; bit--) y = y * y * (e >> bit & 1 ? (uint64_t)x : 1);
+    return (int64_t)y;
+}
+static int64_t exponent(const int64_t *x, int n, const elementwise_numbers *p) {
+    return n > 1 ? x[1] : checked_from_double(p->alpha);
+}
+/* In 64 bits, by the lowest six of the second. */
+static int64_t shifted(const int64_t *x, const elementwise_numbers *p) {
+    const int by = (int)(x[1] & 63);
+    return p->alpha != 0 ? x[0] >> by : (int64_t)((uint64_t)x[0] << by);
+}
+WHOLES(mod, whole_mod(x, p))
+WHOLES(pow, whole_power(x[0], exponent(x, n, p)))
+WHOLES(bitwisenot, -1 - x[0])
+WHOLES(bitwiseand, x[0] & x[1])
+WHOLES(bitwiseor, x[0] | x[1])
+WHOLES(bitwisexor, x[0] ^ x[1])
+WHOLES(bitshift, shifted(x, p))
+
 typedef struct row { /* of an operator */
     floats_fn *floats;
     wholes_fn *wholes; /* NULL: not of integers */
@@ -151,6 +199,7 @@ typedef struct row { /* of an operator */
 
 #define FLOAT_ROW(name, spread) [ELEMENTWISE_##name] = {f_##name, NULL, spread}
 #define BOTH_ROW(name, spread)  [ELEMENTWISE_##name] = {f_##name, i_##name, spread}
+#define WHOLE_ROW(name)         [ELEMENTWISE_##name] = {NULL, i_##name, OF_NOTHING}
 static const row rows[ELEMENTWISE_COUNT] = {
     BOTH_ROW(abs, OF_NOTHING),
     BOTH_ROW(neg, OF_NOTHING),
@@ -186,6 +235,16 @@ static const row rows[ELEMENTWISE_COUNT] = {
     FLOAT_ROW(thresholdedrelu, OF_NOTHING),
     FLOAT_ROW(hardsigmoid, OF_ONE),
     FLOAT_ROW(hardswish, OF_FIRST),
+    FLOAT_ROW(tan, OF_ONE),
+    FLOAT_ROW(acos, OF_ONE),
+    FLOAT_ROW(asin, OF_ONE),
+    FLOAT_ROW(atan, OF_ONE),
+    FLOAT_ROW(sinh, OF_ONE),
+    FLOAT_ROW(cosh, OF_NOTHING),
+    FLOAT_ROW(acosh, OF_ONE),
+    FLOAT_ROW(asinh, OF_ONE),
+    FLOAT_ROW(atanh, OF_ONE),
+    FLOAT_ROW(shrink, OF_FIRST),
     FLOAT_ROW(isnan, OF_NOTHING),
     FLOAT_ROW(isinf, OF_NOTHING),
     FLOAT_ROW(not, OF_NOTHING),
@@ -193,7 +252,8 @@ static const row rows[ELEMENTWISE_COUNT] = {
     BOTH_ROW(sub, OF_OPERANDS),
     BOTH_ROW(mul, OF_NOTHING),
     BOTH_ROW(div, OF_NOTHING),
-    FLOAT_ROW(pow, OF_NOTHING),
+    BOTH_ROW(pow, OF_NOTHING),
+    BOTH_ROW(mod, OF_NOTHING),
     FLOAT_ROW(prelu, OF_NOTHING),
     BOTH_ROW(min, OF_NOTHING),
     BOTH_ROW(max, OF_NOTHING),
@@ -216,6 +276,11 @@ static const row rows[ELEMENTWISE_COUNT] = {
     FLOAT_ROW(fastgelu, OF_OPERANDS),
     FLOAT_ROW(biasadd, OF_OPERANDS),
     BOTH_ROW(where, OF_NOTHING),
+    WHOLE_ROW(bitwisenot),
+    WHOLE_ROW(bitwiseand),
+    WHOLE_ROW(bitwiseor),
+    WHOLE_ROW(bitwisexor),
+    WHOLE_ROW(bitshift),
 };
 
 /* --- one operator --- */

@@ -26,6 +26,7 @@
     each(own_conv_bytes)                                                                                              \
     each(dnn_pool)                                                                                                    \
     each(own_pool_direct)                                                                                             \
+    each(own_resize)                                                                                                  \
     each(own_norm_long) /* long rows, with a compile-time number of threads */                                   \
     each(own_norm_rows) /* contiguous rows, each read once */                                                  \
     each(own_norm_any) /* any rows, batch and lrn */                                                                  \
@@ -40,9 +41,12 @@
     each(own_generated)                                                                                               \
     each(own_rotary)                                                                                                  \
     each(own_embedding)                                                                                               \
+    each(own_move_joined) /* in one launch */                                                                         \
     each(own_move)                                                                                                    \
+    each(own_places) /* scatters, marks, pads with copies */                                                      \
     each(dnn_reduce_tensor)                                                                                           \
     each(own_reduce)                                                                                                  \
+    each(own_lines) /* running sums and searches */                                                               \
     each(own_quantize)                                                                                                \
     each(dnn_recurrent) /* cuDNN */                                                                                   \
     each(own_recurrent) /* step by step */                                                                            \

@@ -76,6 +76,9 @@ uint32_t cuda_device_clocks(scout_device *device, double *hz, uint32_t most);
 void cuda_device_drop(scout_device *device, scout_sequence *sequence);
 scout_answer cuda_device_made_of(scout_device *device, scout_sequence *sequence, scout_composition *out,
                                  scout_why *why);
+scout_answer cuda_device_trace(scout_device *device, uint32_t launches, scout_enqueue enqueue, void *context,
+                               uint32_t most, scout_trace_event *events, uint32_t *count,
+                               scout_why *why); /* cuda_device_trace.c */
 double cuda_device_now(scout_device *device);
 void cuda_device_pause(scout_device *device, double seconds);
 

@@ -22,16 +22,26 @@ bool dnn_conv_packs(const scout_op *op, dnn_conv_form form) {
     return wanted && two_orders(op) && op->tensors[CONV_WEIGHT].role == SCOUT_WEIGHT;
 }
 
+/* Where all of space is one place, the two orders of activations are one as well. cuDNN is told the channels-last
+ * strides then: by those of nchw, which are all 1, kernels compiled at run time write the places of a batch over each
+ * other. */
+static bool is_last(const scout_op *op) {
+    const conv_problem p = conv_problem_of(op);
+    bool one = true;
+    for (int k = 0; k < WINDOW_AXES; k++) one = one && p.w.axes[k].in == 1 && p.w.axes[k].out == 1;
+    return p.w.last || one;
+}
+
 /* cuDNN does not document nhwc activations with a weight in another layout: some engines take it, and some of those
  * give wrong results. */
 bool dnn_conv_exists(const scout_op *op, dnn_conv_form form) {
     const conv_problem p = conv_problem_of(op);
     enum { MANY = 65535 }; /* matrices that one launch transposes */
     if (form == DNN_CONV_PACKED)
-        return p.w.last && dnn_conv_packs(op, form) && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
+        return is_last(op) && dnn_conv_packs(op, form) && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
     if (form == DNN_CONV_AS_IS && dnn_conv_exists(op, DNN_CONV_PACKED)) return false;
     if (form == DNN_CONV_SPLIT) return has_more(&p);
-    if (form == DNN_CONV_CONVERTED) return !p.w.last && p.n <= MANY && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
+    if (form == DNN_CONV_CONVERTED) return !is_last(op) && p.n <= MANY && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
     return true;
 }
 
@@ -176,7 +186,7 @@ scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout
     if (!dnn_conv_exists(op, form)) return scout_say(why, SCOUT_NO, "layout", "this form does not fit the operation");
     if (!dnn_type(t.p.type_in, &in) || !dnn_type(t.p.type_weight, &weight) || !dnn_type(t.p.type_out, &out))
         return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution does not support these types");
-    t.last = t.p.w.last || form == DNN_CONV_CONVERTED;
+    t.last = is_last(op) || form == DNN_CONV_CONVERTED;
     t.space = t.p.w.spatial < 2 ? 2 : t.p.w.spatial;
     for (int k = 0; k < t.space; k++) space[k] = axis(&t, k)->out;
     lay(&t, t.p.n, t.p.cout, t.last, space, t.out_dims, t.out_strides);

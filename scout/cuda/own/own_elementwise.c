@@ -41,7 +41,7 @@ static int plan_of(const scout_op *op, scout_plan *p) {
     s->what = operators[elementwise_id_of(op)];
     s->inputs = w.inputs, s->rank = w.rank, s->count = w.count;
     s->type = (int)op->input, s->truth = is->truth;
-    s->alpha = (float)n.alpha, s->beta = (float)n.beta;
+    s->alpha = n.alpha, s->beta = n.beta;
     s->low = checked_from_double(n.alpha), s->high = checked_from_double(n.beta);
     s->quant = quant_of(op);
     memcpy(s->dims, w.dims, sizeof s->dims);

@@ -3,11 +3,8 @@
 
 #include "common/checked.h"
 #include "kernels/reference/whole.h"
+#include "scout/op/elementwise_chain.h"
 #include "scout/op/requantize.h"
-
-static int is_whole(uint32_t type) {
-    return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
-}
 
 static scout_answer compute_chain(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                                   double *want, float *spread, scout_why *why) {
@@ -33,12 +30,12 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
     whole_elementwise_problem w = {.id = elementwise_id_of(op),
                                    .walk = elementwise_walk_of(op),
                                    .numbers = elementwise_numbers_of(op),
-                                   .wholes = is_whole(op->input),
+                                   .wholes = elementwise_in_wholes(op->input),
                                    .output = op->tensors[output].type,
                                    .quant = quant_of(op)};
     if (op_is(op, "chain")) return compute_chain(device, op, tensors, output, want, spread, why);
     if (!is) return scout_say(why, SCOUT_NO, "feature", "no reference for this operator");
-    if (w.wholes && !(is->types & ELEMENTWISE_WHOLE))
+    if (w.wholes && !(is->types & ELEMENTWISE_WHOLES))
         return scout_say(why, SCOUT_NO, "type", "no reference for this operator on integers");
     w.low = checked_from_double(w.numbers.alpha), w.high = checked_from_double(w.numbers.beta);
     for (int k = 0; k < w.walk.inputs; k++)

@@ -51,8 +51,20 @@ static int is_whole(uint32_t type) {
     return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
 }
 
+static scout_answer along(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output, double *want,
+                          float *spread, scout_why *why) {
+    const whole_along_problem w = {.lines = reduce_lines_of(op),
+                                   .x = tensors[REDUCE_X],
+                                   .type = op->input,
+                                   .wholes = is_whole(op->input),
+                                   .places = output == REDUCE_PLACES};
+    return cuda_device_answer(whole_along(&w, want, spread, device->stream), "computing the reference along lines",
+                              why);
+}
+
 static scout_answer reduce(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                            double *want, float *spread, scout_why *why) {
+    if (reduce_goes_along(op)) return along(device, op, tensors, output, want, spread, why);
     whole_reduce_problem w = {.p = reduce_problem_of(op),
                               .x = tensors[REDUCE_X],
                               .type = op->input,
@@ -76,9 +88,24 @@ static scout_answer rotary(scout_device *device, const scout_op *op, void *const
 
 CUDA_WHOLE_REFERENCE(cuda_whole_rotary, SCOUT_ROTARY, rotary);
 
+static scout_answer resize(scout_device *device, const scout_op *op, void *const *tensors, double *want, float *spread,
+                           scout_why *why) {
+    const resize_problem p = resize_problem_of(op, op->tensors[POOL_INPUT].dims);
+    whole_resize_problem w = {.input = tensors[POOL_INPUT],
+                              .type = op->input,
+                              .mode = (int)p.mode,
+                              .way = (int)p.way,
+                              .rounding = (int)p.rounding,
+                              .inside = p.inside,
+                              .cubic = p.cubic,
+                              .planes = p.planes};
+    for (int k = 0; k < WHOLE_POOL_AXES; k++) w.in[k] = p.in[k], w.out[k] = p.out[k];
+    return cuda_device_answer(whole_resize(&w, want, spread, device->stream), "computing the reference", why);
+}
+
 static scout_answer pool(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output, double *want,
                          float *spread, scout_why *why) {
-    if (resize_is(op)) return scout_say(why, SCOUT_NO, "feature", "no reference of interpolation is here");
+    if (resize_is(op)) return resize(device, op, tensors, want, spread, why);
     const pool_problem p = pool_problem_of(op);
     whole_pool_problem w = {.input = tensors[POOL_INPUT],
                             .type = p.type,

@@ -75,6 +75,7 @@ static void set_places(const scout_op *op, uint32_t output, whole_move_problem *
     if (turned) (void)op_ints(op, "perm", perm, SCOUT_MAX_RANK);
     if (padded) (void)op_ints(op, "pads", pads, 2 * SCOUT_MAX_RANK);
     w->how = padded ? WHOLE_MOVE_PADDED : WHOLE_MOVE_PLACES;
+    if (padded) w->beyond = (int)move_beyond_of(op);
     for (int d = 0; d < w->rank; d++) {
         const int own = turned ? (int)perm[d] : d - behind;
         whole_move_dim *const to = &w->dims[d];
@@ -100,11 +101,51 @@ static void set_repeat(const scout_op *op, whole_move_problem *w) {
     }
 }
 
+_Static_assert((int)WHOLE_MOVE_REFLECTED == (int)MOVE_REFLECT && (int)WHOLE_MOVE_WRAPPED == (int)MOVE_WRAP,
+               "what lies beyond is numbered alike");
+
+static cudaError_t scatter(const scout_op *op, void *const *tensors, double *want, float *spread, cudaStream_t stream) {
+    const scout_tensor *x = &op->tensors[0], *indices = &op->tensors[1], *updates = &op->tensors[2];
+    whole_scatter_problem w = {.x = tensors[0],
+                               .indices = tensors[1],
+                               .updates = tensors[2],
+                               .type = x->type,
+                               .index_type = indices->type,
+                               .how = (int)move_combine_of(op),
+                               .count = op_elements(x),
+                               .updated = op_elements(updates),
+                               .cols = 1,
+                               .rank = (int)x->rank,
+                               .axis = (int)op_number(op, "axis", 0)};
+    if (op_is(op, "scatternd")) w.parts = (int)indices->dims[indices->rank - 1];
+    for (int d = 0; d < w.rank; d++) {
+        w.lengths[d] = x->dims[d], w.strides[d] = stride_of(x, d);
+        if (w.parts == 0) w.dims[d] = updates->dims[d];
+        if (d >= w.parts) w.cols *= x->dims[d];
+    }
+    return whole_scatter(&w, want, spread, stream);
+}
+
+static cudaError_t nonzero(const scout_op *op, void *const *tensors, double *want, float *spread, cudaStream_t stream) {
+    const scout_tensor *x = &op->tensors[0];
+    whole_nonzero_problem w = {.x = tensors[0], .type = x->type, .rank = (int)x->rank, .count = op_elements(x)};
+    for (int d = 0; d < w.rank; d++) w.dims[d] = x->dims[d];
+    return whole_nonzero(&w, want, spread, stream);
+}
+
+static void set_marked(const scout_op *op, void *const *tensors, whole_move_problem *w) {
+    w->how = WHOLE_MOVE_MARKED;
+    w->axis = (int)op_number(op, "axis", 0);
+    w->indices = tensors[0], w->index_type = op->tensors[0].type;
+}
+
 static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                             double *want, float *spread, scout_why *why) {
     const scout_tensor *y = &op->tensors[output];
-    if (move_scatters(op) || move_marks(op) || move_pads_copies(op))
-        return scout_say(why, SCOUT_NO, "feature", "no reference of scatters, marks and pads with copies is here");
+    if (move_scatters(op))
+        return cuda_device_answer(scatter(op, tensors, want, spread, device->stream), "computing the reference", why);
+    if (op_is(op, "nonzero"))
+        return cuda_device_answer(nonzero(op, tensors, want, spread, device->stream), "computing the reference", why);
     whole_move_problem w = {.from = op->tensors[0].type, .to = y->type, .count = op_elements(y), .rank = (int)y->rank};
     w.inputs[0] = tensors[0];
     for (int d = 0; d < w.rank; d++) w.dims[d].count = y->dims[d];
@@ -120,6 +161,8 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
         set_squares(op, &w);
     else if (op_is(op, "repeat"))
         set_repeat(op, &w);
+    else if (op_is(op, "onehot"))
+        set_marked(op, tensors, &w);
     else
         set_places(op, output, &w);
     return cuda_device_answer(whole_move(&w, want, spread, device->stream), "computing the reference", why);

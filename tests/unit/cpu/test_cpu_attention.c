@@ -78,6 +78,27 @@ static void shared_keys_and_caches(void) {
     check("3,2,2,16", "\"kv_len\": 1000, \"mask\": \"lengths\", \"kv_heads\": 1", 2);
 }
 
+/* Slices of one packed tensor, of one whose heads are packed, and sequences inside of rows; each by itself and with the
+ * others as usual. */
+static void strides_of_every_sort(void) {
+    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    static const char *const lies[] = {
+        "\"q_layout\": [4050, 18, 162], \"k_layout\": [4050, 18, 162], \"v_layout\": [4050, 18, 162]",
+        "\"layout\": \"bshd\", \"q_layout\": [4050, 54, 162], \"k_layout\": [4050, 54, 162], \"v_layout\": \"bhsd\"",
+        "\"layout\": \"bshd\", \"q_layout\": [54, 18, 108], \"k_layout\": [162, 18, 324], \"out_layout\": [54, 18, "
+        "108]",
+        "\"k_layout\": \"bshd\", \"out_layout\": \"bshd\", \"causal\": true",
+        "\"v_layout\": [1500, 500, 20], \"mask\": \"lengths\"",
+        "\"layout\": \"bshd\", \"kv_len\": 70, \"kv_heads\": 1, \"k_layout\": [5000, 1, 36], \"v_layout\": \"bshd\"",
+    };
+    for (int t = 0; t < 3; t++)
+        for (size_t k = 0; k < sizeof lies / sizeof *lies; k++) {
+            char rest[256];
+            snprintf(rest, sizeof rest, "\"dtype\": \"%s\", %s", types[t], lies[k]);
+            check("2,3,25,18", rest, 2);
+        }
+}
+
 /* Scores that do not fit at once: heads one by one, then queries in parts. */
 static void chunks(void) {
     static const uint64_t limits[] = {1 << 20, 160 << 10};
@@ -177,6 +198,16 @@ static void what_cannot_be_told_is_refused(void) {
         {"\"out_dtype\": \"fp16\"", "type"},
         {"\"softmax_dtype\": \"fp16\"", "type"},
         {"\"layout\": \"sbhd\"", "layout"},
+        {"\"q_layout\": \"sbhd\"", "layout"},
+        {"\"q_layout\": 32", "layout"},
+        {"\"q_layout\": [64, 8]", "layout"},
+        {"\"q_layout\": [64, 8, 4]", "layout"},   /* rows of 8 */
+        {"\"q_layout\": [64, 16, 8]", "layout"},  /* heads of 4 rows */
+        {"\"k_layout\": [64, -8, 16]", "layout"}, /* backward */
+        {"\"v_layout\": [64, 0, 8]", "layout"},
+        {"\"out_layout\": [64, 8, 24]", "layout"}, /* which leaves 8 of 24 as they were */
+        {"\"k_layout\": [64, 8, 9223372036854775807]", "shape"},
+        {"\"k_layout\": [64, 1000000000000000, 8]", "shape"},
         {"\"causal\": true, \"kv_len\": 3", "shape"},
         {"\"causal\": true, \"past\": 9223372036854775807", "shape"},
         {"\"causal\": true, \"past\": 100, \"window\": 2", "shape"},
@@ -204,6 +235,22 @@ static void tensors_are_told(void) {
     UNIT_INT(b.op.tensors[ATTENTION_K].bytes, 2 * 2 * 5 * 16 * 4);
     UNIT_CHECK(kind_attention.specials(&b.op) == 2 * 8 * 5 * 5);
     cpu_built_end(&b);
+    cpu_built_make(&b,
+                   "{\"op\": \"attention\", \"shape\": [1, 8, 5, 16], \"layout\": \"bshd\", \"kv_len\": 9, "
+                   "\"q_layout\": [7, 16, 384], \"v_layout\": \"bshd\"}",
+                   1 << 20);
+    UNIT_CHECK(b.built);
+    const scout_tensor *k = &b.op.tensors[ATTENTION_K], *v = &b.op.tensors[ATTENTION_V];
+    q = &b.op.tensors[ATTENTION_Q];
+    UNIT_INT(q->strides[0], 5 * 384); /* of one sequence: as is usual */
+    UNIT_INT(q->strides[1], 16);
+    UNIT_INT(q->strides[2], 384);
+    UNIT_INT(q->bytes, (4 * 384 + 8 * 16) * 4); /* to its last element */
+    UNIT_INT(k->strides[1], 9 * 16);            /* a cache */
+    UNIT_INT(v->strides[1], 16);
+    UNIT_INT(v->bytes, 9 * 8 * 16 * 4);
+    UNIT_INT(b.op.tensors[ATTENTION_OUT].strides[1], 16);
+    cpu_built_end(&b);
 }
 
 int main(void) {
@@ -215,6 +262,7 @@ int main(void) {
     UNIT_RUN(every_mask);
     UNIT_RUN(additive_masks_of_every_shape);
     UNIT_RUN(shared_keys_and_caches);
+    UNIT_RUN(strides_of_every_sort);
     UNIT_RUN(chunks);
     UNIT_RUN(what_cannot_be_told_is_refused);
     cpu_built_close();

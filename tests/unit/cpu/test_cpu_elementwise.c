@@ -1,7 +1,7 @@
 /* Elementwise operations on the CPU device: what candidates are told, both candidates on every operator, type and
  * broadcast against the reference, the reference against plain values, and that one wrong element is found. */
 #include "scout/cpu/onednn/cpu_onednn.h"
-#include "scout/op/elementwise.h"
+#include "scout/op/elementwise_chain.h"
 #include "tests/unit/cpu/cpu_element.h"
 #include "tests/unit/unit.h"
 
@@ -12,7 +12,9 @@ static element_want want(const char *what, dtype type, int64_t rows, int64_t col
 }
 
 static const dtype floats[] = {DTYPE_FP32, DTYPE_BF16, DTYPE_FP16};
-static const dtype wholes[] = {DTYPE_INT64, DTYPE_INT32, DTYPE_INT8, DTYPE_UINT8};
+static const dtype others[] = {DTYPE_INT64,  DTYPE_INT32, DTYPE_INT16,  DTYPE_INT8, DTYPE_UINT32,
+                               DTYPE_UINT16, DTYPE_UINT8, DTYPE_UINT64, DTYPE_FP64, DTYPE_BOOL};
+enum { OTHER_TYPES = sizeof others / sizeof others[0] };
 static const int64_t shapes[][2] = {{1, 1}, {1, 7}, {17, 1}, {63, 65}, {127, 129}, {1, 1000}, {9, 4097}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
@@ -31,9 +33,9 @@ static void operators_in_every_type(void) {
     enum { FP32, BF16, FP16, OTHERS };
     int ran[OTHERS + 1][2] = {{0}}, asked = 0;
     for (size_t k = 0; k < ELEMENTWISE_COUNT; k++)
-        for (size_t t = 0; t < 8; t++) {
-            const dtype type = t < 3 ? floats[t] : t < 7 ? wholes[t - 3] : DTYPE_BOOL;
-            const int class = t < 3 ? ELEMENTWISE_FLOAT : t < 7 ? ELEMENTWISE_WHOLE : ELEMENTWISE_BOOL;
+        for (size_t t = 0; t < 3 + OTHER_TYPES; t++) {
+            const dtype type = t < 3 ? floats[t] : others[t - 3];
+            const int class = elementwise_class_of(type);
             for (size_t s = 0; (operators[k].types & class) && s < SHAPES; s++) {
                 element_want w = want(operators[k].what, type, shapes[s][0], shapes[s][1]);
                 w.inputs = inputs_of(operators[k].least > 1 || operators[k].most == 1 ? operators[k].least : 2);
@@ -124,6 +126,7 @@ static void numbers(void) {
         {"thresholdedrelu", {{"alpha", 0.1}}},
         {"isinf", {{"detect_negative", 0}}},
         {"selu", {{"gamma", 1.5}}},
+        {"shrink", {{"lambda", 0.25}, {"offset", 0.125}}},
     };
     int ran[2] = {0, 0};
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
@@ -136,7 +139,16 @@ static void numbers(void) {
     element_want w = want("clip", DTYPE_INT64, 33, 1000);
     w.numbers[0] = (element_number){"min", -1000}, w.numbers[1] = (element_number){"max", 500000};
     element_run_all(&w, 1, ran);
-    UNIT_INT(ran[1], 3 * sizeof rows / sizeof rows[0] + 1);
+    for (size_t t = 0; t < OTHER_TYPES - 1; t++) { /* but bool */
+        w = want("mod", others[t], 33, 1000), w.inputs = "tensor,tensor", w.numbers[0] = (element_number){"fmod", 1};
+        element_run_all(&w, t, ran);
+        w = want("bitshift", others[t], 33, 1000), w.inputs = "tensor,vector";
+        w.numbers[0] = (element_number){"direction", 1};
+        if (others[t] != DTYPE_FP64) element_run_all(&w, t, ran);
+    }
+    w = want("pow", DTYPE_INT64, 33, 1000), w.inputs = "tensor,scalar", w.numbers[0] = (element_number){"exponent", 3};
+    element_run_all(&w, 1, ran);
+    UNIT_INT(ran[1], 3 * sizeof rows / sizeof rows[0] + 1 + 2 * (OTHER_TYPES - 1));
     UNIT_CHECK(ran[0] > 10);
     UNIT_INT(element_failures, 0);
 }
@@ -180,7 +192,16 @@ static double plain(const char *what, double x, double y) {
                 {"round", 2.5, 0, 2},
                 {"round", -1.5, 0, -2},
                 {"selu", -1, 0, -1.1113307378125625},
-                {"fastgelu", 0.25, 0.75, 0.8411919906082768}};
+                {"fastgelu", 0.25, 0.75, 0.8411919906082768},
+                {"mod", -7, 3, 2},
+                {"mod", 7, -3, -2},
+                {"shrink", -2, 0, -2},
+                {"shrink", 0.25, 0, 0},
+                {"acos", 0.5, 0, 1.0471975511965979},
+                {"asinh", 1, 0, 0.881373587019543},
+                {"acosh", 2, 0, 1.3169578969248166},
+                {"atanh", 0.5, 0, 0.5493061443340549},
+                {"tan", 1, 0, 1.5574077246549023}};
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
         if (strcmp(rows[k].what, what) == 0 && rows[k].x == x && rows[k].y == y) return rows[k].is;
     return NAN;
@@ -225,6 +246,15 @@ static void the_reference_knows_plain_values(void) {
     reference_is("swiglu", 2, 3);
     reference_is("prelu", -2, 0.5);
     reference_is("fastgelu", 0.25, 0.75);
+    reference_is("mod", -7, 3);
+    reference_is("mod", 7, -3);
+    reference_is("shrink", -2, 0);
+    reference_is("shrink", 0.25, 0);
+    reference_is("acos", 0.5, 0);
+    reference_is("asinh", 1, 0);
+    reference_is("acosh", 2, 0);
+    reference_is("atanh", 0.5, 0);
+    reference_is("tan", 1, 0);
 }
 
 static void one_wrong_element_is_found(void) {
@@ -339,7 +369,11 @@ static void what_is_refused(void) {
     element_want w = want(NULL, DTYPE_FP32, 4, 6);
     is_refused(&w, "feature");
     w.what = "bitshift";
+    is_refused(&w, "type");
+    w = want("pow", DTYPE_INT32, 4, 6), w.numbers[0] = (element_number){"exponent", 0.5};
     is_refused(&w, "feature");
+    w = want("abs", DTYPE_UINT64, 4, 6);
+    is_refused(&w, "type");
     w = want("add", DTYPE_FP32, 4, 6); /* one operand */
     is_refused(&w, "feature");
     w.inputs = "tensor,tensor,tensor";

@@ -51,11 +51,20 @@ static void values_of_the_specification(void) {
     expect(RESIZE "\"shape\": [1, 8], \"input\": [1, 4], \"mode\": \"cubic\"}", 4,
            (const double[]){0.89453125, 1.19140625, 1.66796875, 2.296875, 2.703125, 3.33203125, 3.80859375, 4.10546875},
            8);
+    /* where nothing becomes smaller there is nothing to smooth */
+    expect(RESIZE "\"shape\": [1, 3], \"input\": [1, 2], \"mode\": \"linear\", \"coordinates\": \"align_corners\", "
+                  "\"antialias\": 1}",
+           2, (const double[]){1, 1.5, 2}, 3);
+    /* weights of the neighbours inside, over their sum */
+    expect(RESIZE "\"shape\": [1, 8], \"input\": [1, 4], \"mode\": \"cubic\", \"exclude_outside\": 1}", 4,
+           (const double[]){0.8636363636363636, 1.1731448763250882, 1.6452830188679246, 2.296875, 2.703125,
+                            3.3547169811320754, 3.8268551236749118, 4.136363636363637},
+           8);
 }
 
 static void what_is_refused(void) {
     static const char *const rows[][2] = {
-        {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"antialias\": 1}", "feature"},
+        {RESIZE "\"shape\": [1, 4], \"input\": [1, 8], \"mode\": \"linear\", \"antialias\": 1}", "feature"},
         {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"scales\": \"1,1.9\"}", "feature"},
         {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"coordinates\": \"tf_crop_and_resize\"}", "feature"},
         {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"dtype\": \"int8\"}", "type"},

@@ -495,6 +495,19 @@ static void the_weight_lies_as_the_input_does(void) {
     }
 }
 
+/* One place of space is channels last already: there is nothing to convert. */
+static void one_place_is_both_orders(void) {
+    static const char *const texts[] = {
+        "{\"c\": {\"op\": \"conv\", \"shape\": [8, 40, 1, 1], \"input\": [8, 960, 1, 1], \"kernel\": [1, 1], "
+        "\"bias\": \"channel\", \"activation\": \"silu\", \"dtype\": \"fp16\"}}",
+        "{\"c\": {\"op\": \"conv\", \"shape\": [8, 40, 1, 2], \"input\": [8, 960, 1, 2], \"kernel\": [1, 1], "
+        "\"bias\": \"channel\", \"activation\": \"silu\", \"dtype\": \"fp16\"}}"};
+    for (int k = 0; k < 2; k++) {
+        if (make_op(texts[k])) UNIT_INT(dnn_conv_exists(&op, DNN_CONV_CONVERTED), k == 1);
+        drop_op();
+    }
+}
+
 static void quantised_sums_have_one_kernel(void) {
     if (make_op("{\"a\": {\"op\": \"elementwise\", \"what\": \"add\", \"shape\": [8, 512, 512], \"dtype\": \"uint8\", "
                 "\"inputs\": \"tensor,tensor\", \"quant\": \"qdq\", \"activation\": \"relu\"}}")) {
@@ -538,6 +551,7 @@ int main(void) {
     UNIT_RUN(few_tiles_have_k_divided);
     UNIT_RUN(long_lists_are_cut);
     UNIT_RUN(the_weight_lies_as_the_input_does);
+    UNIT_RUN(one_place_is_both_orders);
     UNIT_RUN(a_bias_runs_along_the_sparse_side);
     UNIT_RUN(a_coarse_first_choice_is_the_default);
     UNIT_RUN(sums_of_bytes_go_through_a_copy);

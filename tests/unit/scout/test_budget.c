@@ -77,9 +77,10 @@ static void fusions_without_a_budget(void) {
 /* Whole seconds for what is worth them, and no time that another operation needs for a figure. */
 static void a_load_is_held_as_long_as_it_is_worth(void) {
     const budget none = made("run", 0), some = made("run", 40);
-    near(budget_hold(&none, 0.02, 0.2, false, 110), 0.8);
+    near(budget_hold(&none, 0.014, 0.17, false, 110), 0.8);
     near(budget_hold(&none, 0.03, 0.25, false, 110), 1.5);
-    near(budget_hold(&none, 0, 0.1, true, 110), 1.5);
+    near(budget_hold(&none, 0.03, 0.25, true, 110), 1.5);
+    near(budget_hold(&none, 0.014, 0.17, true, 110), 0);
     near(budget_hold(&some, 0.03, 0.25, false, 110), 1.5); /* its pass is not cut */
     near(budget_hold(&some, 0.03, 0.24, false, 110), 0.12);
     near(budget_hold(&some, 0.03, 0.19, false, 110), 0);

@@ -70,7 +70,7 @@ static void same_flow(const operation_flow *f) {
     UNIT_INT(f->edge_count, 7);
     UNIT_INT(f->tensors[3].source, 1);
     UNIT_INT(f->tensors[2].source, -1); /* a copy has memory of its own */
-    UNIT_CHECK(f->tensors[4].constant && !f->tensors[1].constant && !f->tensors[3].scattered);
+    UNIT_CHECK(f->tensors[4].constant && !f->tensors[1].constant && f->tensors[3].lie == 0);
     UNIT_INT(f->tensors[1].bytes, 24);
     UNIT_INT(f->tensors[1].to, 2);
     UNIT_INT(f->occurrences[2].operation, 3);

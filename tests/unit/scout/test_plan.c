@@ -212,8 +212,7 @@ static void dataflow(int read, int made) {
     tensors[BIAS] = (operation_tensor){.bytes = 32, .source = -1, .producer = -1, .constant = true, .type = DTYPE_FP32};
     tensors[Y] = (operation_tensor){.bytes = 256, .source = -1, .producer = 1, .type = DTYPE_FP32};
     tensors[VIEW] = (operation_tensor){.bytes = 128, .source = X, .offset = 128, .producer = -1, .type = DTYPE_FP32};
-    tensors[STRIDED] =
-        (operation_tensor){.bytes = 256, .source = X, .scattered = true, .producer = -1, .type = DTYPE_FP32};
+    tensors[STRIDED] = (operation_tensor){.bytes = 256, .source = X, .lie = 7, .producer = -1, .type = DTYPE_FP32};
     tensors[OTHER] = (operation_tensor){.bytes = 256, .source = -1, .producer = 0, .type = DTYPE_INT32};
     flow = (operation_flow){.tensors = tensors, .edges = edges, .tensor_count = TENSORS, .edge_count = read + made};
     op = (scout_op){.size = sizeof op, .tensors = own, .tensor_count = 0};
@@ -274,6 +273,49 @@ static void what_fits_nothing_is_not_found(void) {
     UNIT_INT(bind(3, 1, to), 0); /* it would reach beyond its source */
 }
 
+/* Queries, keys and values out of one tensor of four rows: two heads of four numbers, three times in a row. */
+static void slices_of_a_packed_tensor(void) {
+    enum { PACKED, Q, K, TURNED, OUT };
+    const int64_t dims[4] = {1, 2, 4, 4}, inside[4] = {96, 4, 24, 1}, turned[4] = {32, 4, 8, 1},
+                  usual[4] = {32, 16, 4, 1};
+    int to[SCOUT_MAX_TENSORS];
+    dataflow(3, 1);
+    tensors[PACKED] = (operation_tensor){.bytes = 4 * 96, .source = -1, .producer = 0, .type = DTYPE_FP32};
+    tensors[Q] = (operation_tensor){.bytes = 4 * 32, .source = PACKED, .producer = -1, .type = DTYPE_FP32};
+    tensors[Q].lie = operation_lie(4, dims, inside);
+    tensors[K] = tensors[Q], tensors[K].offset = 4 * 8;
+    tensors[TURNED] = (operation_tensor){.bytes = 4 * 32, .source = -1, .producer = 0, .type = DTYPE_FP32};
+    tensors[OUT] = (operation_tensor){.bytes = 4 * 32, .source = -1, .producer = 1, .type = DTYPE_FP32};
+    const int order[] = {Q, K, TURNED, OUT};
+    memcpy(edges, order, sizeof order);
+    for (int k = 0; k < 4; k++) {
+        want(k == 3 ? SCOUT_OUTPUT : SCOUT_INPUT, 4 * 32);
+        own[k].rank = 4;
+        memcpy(own[k].dims, dims, sizeof dims);
+        memcpy(own[k].strides, k < 2 ? inside : turned, sizeof turned);
+        if (k < 2) own[k].bytes = 4 * (3 * 24 + 8);
+    }
+    UNIT_CHECK(operation_lie(4, dims, inside) > 0);
+    UNIT_INT(operation_lie(4, dims, turned), 0);
+    UNIT_INT(bind(3, 1, to), 4);
+    UNIT_CHECK(to[0] == Q && to[1] == K && to[2] == TURNED && to[3] == OUT);
+    memcpy(own[0].strides, usual, sizeof usual); /* what it expects is not what is there */
+    own[0].bytes = 4 * 32;
+    bind(3, 1, to);
+    UNIT_CHECK(to[0] == TURNED && to[1] == Q);
+    memcpy(own[0].strides, inside, sizeof inside);
+    own[0].bytes = 4 * (3 * 24 + 8);
+    edges[0] = edges[1] = K;
+    UNIT_CHECK(bind(3, 1, to) == 4 && to[0] == K);
+    tensors[K].offset = 4 * 8 + 4; /* no 16 bytes begin there */
+    UNIT_CHECK(bind(3, 1, to) == 2 && to[0] < 0 && to[1] < 0);
+    tensors[K].offset = 4 * 20; /* it would reach beyond its source */
+    UNIT_CHECK(bind(3, 1, to) == 2 && to[0] < 0 && to[1] < 0);
+    const int64_t backward[4] = {96, 4, -24, 1}, apart[2] = {3, 5}, step[2] = {5, 2};
+    UNIT_CHECK(operation_lie(4, dims, backward) != operation_lie(4, dims, inside));
+    UNIT_CHECK(operation_lie(2, apart, step) > 0);
+}
+
 int main(void) {
     UNIT_RUN(random_graphs);
     UNIT_RUN(a_chain_needs_two);
@@ -282,5 +324,6 @@ int main(void) {
     UNIT_RUN(by_order_type_and_size);
     UNIT_RUN(once_for_both);
     UNIT_RUN(what_fits_nothing_is_not_found);
+    UNIT_RUN(slices_of_a_packed_tensor);
     return unit_end();
 }
