@@ -24,7 +24,7 @@ int *binding_reads(const operation_flow *f, arena *a) {
 }
 
 static bool refuse(const binder *b, int part, const char *text) {
-    return kind_tensors_refuse(b->why, "layout", "%s %.60s", b->of->parts[part].operation->id, text);
+    return kind_tensors_refuse(b->why, "layout", "%.120s %s", b->of->parts[part].operation->id, text);
 }
 
 /* Tensor of the fused operation that a place names; -1: it names none. */

@@ -55,6 +55,17 @@ bool plan_runs(const operation_flow *f, const plan_run *p, arena *a, status *st)
     return true;
 }
 
+void plan_lives(const operation_flow *f, const int *turns, place_item *lives) {
+    const int end = f->occurrence_count;
+    for (int t = 0; t < f->tensor_count; t++) lives[t] = (place_item){.from = end, .to = f->tensors[t].kept ? end : -1};
+    for (int k = 0; k < f->occurrence_count; k++)
+        for (int e = f->occurrences[k].read; e < f->occurrences[k].after; e++) {
+            place_item *life = &lives[binding_owner(f, f->edges[e])];
+            if (turns[k] < life->from) life->from = turns[k];
+            if (turns[k] > life->to) life->to = turns[k];
+        }
+}
+
 /* ---- between processes ---- */
 
 json_t *plan_to_json(const plan_run *p, json_builder *b) {

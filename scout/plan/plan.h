@@ -4,6 +4,7 @@
 
 #include "common/json.h"
 #include "scout/input/operation.h"
+#include "scout/plan/place.h"
 
 typedef struct plan_group {
     int fusion;       /* in a list of fusions; -1: one occurrence by itself */
@@ -28,6 +29,11 @@ plan_needs plan_needs_of(const operation_flow *flow, arena *a);
 /* Whether it can be run so: every occurrence once, behind what it needs; members of a group do not wait for what
  * stands between them. False: st says which occurrence cannot. */
 bool plan_runs(const operation_flow *flow, const plan_run *p, arena *a, status *st);
+
+/* How long each tensor is needed where occurrence k has its turn at turns[k]: from and to of lives[t], by tensor that
+ * has memory of its own; `to` before `from`: nothing needs it. What is kept is needed one turn longer than any other.
+ */
+void plan_lives(const operation_flow *flow, const int *turns, place_item *lives);
 
 /* A list of a row per group: its fusion, then its occurrences. plan_from_json fails through the guard. */
 json_t *plan_to_json(const plan_run *p, json_builder *b);

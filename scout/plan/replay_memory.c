@@ -105,48 +105,23 @@ static void bind_all(layout *l) {
     }
 }
 
-/* ---- how long an activation is needed in a lane ---- */
+/* ---- where activations lie in a lane ---- */
 
-static void extend(place_item *i, int from, int to) {
-    i->from = from < i->from ? from : i->from;
-    i->to = to > i->to ? to : i->to;
-}
-
-/* What a loop or a branch makes is needed from the beginning of its body, wherever that has gone. */
-static int first_turn(const operation_flow *f, const int *turns, int occurrence) {
-    int first = turns[occurrence];
-    for (int k = occurrence; k < f->occurrence_count && f->occurrences[k].times == f->occurrences[occurrence].times;
-         k++)
-        first = turns[k] < first ? turns[k] : first;
-    for (int k = occurrence; k >= 0 && f->occurrences[k].times == f->occurrences[occurrence].times; k--)
-        first = turns[k] < first ? turns[k] : first;
-    return first;
-}
-
-/* By item; what no step of this lane makes takes nothing, and is needed from its end to its beginning. */
+/* By item; what no step of this lane makes takes nothing. */
 static place_item *items_of(layout *l, int lane) {
     replay *r = l->replay;
     const operation_flow *f = r->request->flow;
-    const int *turns = r->turns[lane], end = f->occurrence_count;
-    place_item *items = arena_array(&r->arena, place_item, l->item_count);
-    for (int k = 0; k < l->item_count; k++) items[k] = (place_item){.from = end, .to = -1};
-    for (int k = 0; k < f->occurrence_count; k++)
-        for (int e = f->occurrences[k].read; e < f->occurrences[k].after; e++) {
-            const int at = l->item[binding_owner(f, f->edges[e])];
-            if (at >= 0) extend(&items[at], turns[k], turns[k]);
-        }
+    place_item *lives = arena_array(&r->arena, place_item, f->tensor_count),
+               *items = arena_array(&r->arena, place_item, l->item_count);
+    plan_lives(f, r->turns[lane], lives);
     for (int k = 0; k < r->courses[lane].count; k++) {
         const int step = r->courses[lane].steps[k];
-        const replay_step *s = &r->steps[step];
-        for (uint32_t t = 0; t < op_of(r, s)->tensor_count; t++) {
-            const int tensor = op_of(r, s)->tensors[t].role == SCOUT_OUTPUT ? l->bound[step][t] : -1;
-            if (tensor < 0 || items[l->item[tensor]].bytes > 0) continue;
-            place_item *i = &items[l->item[tensor]];
-            const operation_tensor *of = &f->tensors[tensor];
-            i->bytes = (uint64_t)of->bytes;
-            extend(i, turns[s->occurrence], turns[s->occurrence]);
-            if (of->from < s->occurrence) extend(i, lane == 0 ? of->from : first_turn(f, turns, of->from), i->to);
-            if (of->kept) extend(i, i->from, end);
+        const scout_op *op = op_of(r, &r->steps[step]);
+        for (uint32_t t = 0; t < op->tensor_count; t++) {
+            const int tensor = op->tensors[t].role == SCOUT_OUTPUT ? l->bound[step][t] : -1;
+            if (tensor < 0) continue;
+            items[l->item[tensor]] = lives[tensor];
+            items[l->item[tensor]].bytes = (uint64_t)f->tensors[tensor].bytes;
         }
     }
     return items;

@@ -215,8 +215,8 @@ static const cli_option rows[] = {
      .argument = "DIR",
      .kind = CLI_FILE,
      .offset = AT(replay),
-     .help = "measure the model of DIR, whose operations are measured, as a whole: by the defaults and by what is "
-             "proven; writes DIR/model.json and DIR/plan.json"},
+     .help = "measure the model of DIR, whose operations are measured, as a whole: by the defaults and by the "
+             "cheapest plan; writes DIR/model.json and DIR/plan.json"},
     {.name = "plan",
      .argument = "FILE",
      .kind = CLI_FILE,

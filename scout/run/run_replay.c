@@ -540,6 +540,7 @@ static bool save_plan(replay_run *w, status *st) {
     settle_plan(w);
     json_t *to = json_finish(&b, plan_json(w, &b), st);
     const bool good = to && json_save(path, to, st);
+    if (good && !w->r->options->quiet) show_plan(stdout, &w->r->arena, to);
     json_decref(to);
     return good;
 }
@@ -574,10 +575,10 @@ static bool save(replay_run *w, status *st) {
     json_builder b = {0};
     if (!path_of(w->r, files[MODEL_FILE], path, sizeof path)) return true;
     json_t *to = json_finish(&b, model_json(w, &b), st);
-    const bool good = to && json_save(path, to, st) && save_plan(w, st) && save_trace(w, st);
+    const bool good = to && json_save(path, to, st);
     if (good && !w->r->options->quiet) show_whole(stdout, &w->r->arena, to);
     json_decref(to);
-    return good;
+    return good && save_plan(w, st) && save_trace(w, st);
 }
 
 /* ---- all of it ---- */

@@ -68,6 +68,7 @@ void show_weight_of(FILE *out, arena *a, const report_input *in); /* the same be
 void show_crossovers(FILE *out, arena *a, const crossover *found, int count);
 /* The model as a whole, and where it differs from the sum of its parts; `root`: model.json. */
 void show_whole(FILE *out, arena *a, const json_t *root);
+void show_plan(FILE *out, arena *a, const json_t *root); /* plan.json: which fusions are worth it and stay out */
 void show_sweep(FILE *out, const ceilings *c);
 void show_ceilings(FILE *out, arena *a, const supervisor_device *device, const regime *r, const ceilings *c,
                    const json_t *audit);

@@ -50,6 +50,17 @@ static void show_left_out(FILE *out, arena *a, const json_t *list, const char *w
     }
 }
 
+void show_plan(FILE *out, arena *a, const json_t *root) {
+    const json_t *list = json_object_get(root, "left_out");
+    const size_t count = json_array_size(list);
+    for (size_t k = 0; k < count && k < WORST; k++) {
+        const json_t *one = json_array_get(list, k);
+        fprintf(out, "  not in the plan: %s: %s\n", plain_cell(a, json_get_text(one, "fusion"), 64),
+                plain_cell(a, json_get_text(one, "text"), 200));
+    }
+    if (count > WORST) fprintf(out, "  and %zu more (plan.json)\n", count - WORST);
+}
+
 static void show_groups(FILE *out, const json_t *groups) {
     const int64_t operations = json_get_int(groups, "operations", 0), fused = json_get_int(groups, "fused", 0);
     if (operations > 0)

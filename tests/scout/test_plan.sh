@@ -11,7 +11,9 @@ extract=$(dirname "$SCOUT")/extract_ops
 mkdir model
 run "$extract" "$ROOT/models/small_resnet.onnx" -q -o model/ops.json
 run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --no-fusions --budget 15
-run "$SCOUT" model/ops.json -o model --device cpu --only fusion --resume --budget 15
+for pattern in "elementwise chain" "conv+bn+activation"; do
+    run "$SCOUT" model/ops.json -o model --device cpu --only "$pattern" --resume --budget 10
+done
 
 # In every pass fusions of these patterns were twice as fast as their parts, and all others slower.
 prove() { # PATTERN…
@@ -117,6 +119,8 @@ change 'p["implementations"][fused]["candidate"] = "nothing_of_this_name"'
 run "$SCOUT" --replay model --plan changed.json
 check "an implementation that is not here: exit 0" exits 0
 check "it is named" field model/model.json "[o['code'] for o in r['apart']] == ['feature'] and 'nothing_of_this_name' in r['apart'][0]['text']"
+check "it is told" grep -q 'by its parts: .*nothing_of_this_name' stdout.txt
+check "so is what stays out" grep -q 'not in the plan: ' stdout.txt
 check "it is in no plan" field model/plan.json "not any('nothing' in i['candidate'] for i in r['implementations']) and len(r['left_out']) >= 1"
 
 # sites that contradict the dataflow

@@ -1,8 +1,9 @@
-/* Where activations lie, and which tensor is which: on random graphs nothing that is needed at the same time overlaps,
- * and no placement is smaller than the least. */
+/* Where activations lie, in which order a run can be done, and which tensor is which: on random graphs nothing that is
+ * needed at the same time overlaps, in any order, and no placement is smaller than the least. */
 #include "common/liveness.h"
 #include "scout/plan/binding.h"
-#include "scout/plan/place.h"
+#include "scout/plan/choose.h"
+#include "scout/plan/plan.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -75,6 +76,124 @@ static void a_chain_needs_two(void) {
     chain[7].bytes = UINT64_MAX / 2;
     UNIT_CHECK(place_items(chain, 20, &a) == UINT64_MAX);
     UNIT_INT(place_items(NULL, 0, &a), 0);
+    arena_free(&a);
+}
+
+/* ---- another order ---- */
+
+enum { MADE = 24, READS = 3 };
+
+/* Each occurrence makes a tensor and reads up to three of those before it; some are kept. */
+static operation_flow *random_flow(int count) {
+    operation_flow *f = arena_array(&a, operation_flow, 1);
+    f->occurrences = arena_array(&a, operation_occurrence, count);
+    f->tensors = arena_array(&a, operation_tensor, count);
+    f->edges = arena_array(&a, int, count *(READS + 1));
+    for (int k = 0; k < count; k++) {
+        operation_occurrence *at = &f->occurrences[k];
+        *at = (operation_occurrence){.times = 1, .read = f->edge_count};
+        for (int n = 0; k > 0 && n < READS; n++)
+            if (below(2)) f->edges[f->edge_count++] = k - 1 - below(k < 6 ? k : 6);
+        at->made = f->edge_count;
+        f->edges[f->edge_count++] = k;
+        at->after = f->edge_count;
+        f->tensors[k] = (operation_tensor){
+            .bytes = 512 * (1 + below(6)), .source = -1, .producer = k, .kept = below(6) == 0, .type = DTYPE_FP32};
+    }
+    f->tensor_count = f->occurrence_count = count;
+    return f;
+}
+
+/* What runs at its turn writes its tensor: nothing may lie there that is still to be read or kept. */
+static int overwritten(const operation_flow *f, const int *order, const place_item *items) {
+    int found = 0;
+    for (int at = 0; at < f->occurrence_count; at++)
+        for (int before = 0; before < at; before++) {
+            const int writes = order[at], other = order[before];
+            bool needed = f->tensors[other].kept;
+            for (int later = at; later < f->occurrence_count && !needed; later++) {
+                const operation_occurrence *reader = &f->occurrences[order[later]];
+                for (int e = reader->read; e < reader->made; e++) needed = needed || f->edges[e] == other;
+            }
+            found += needed && overlap(&items[writes], &items[other]);
+        }
+    return found;
+}
+
+static void what_is_needed_later_is_not_overwritten(void) {
+    int moved = 0, wrong = 0, refused = 0;
+    for (int n = 0; n < 500; n++) {
+        begin();
+        state = (uint32_t)n * 2654435761u + 9;
+        const int count = 2 + below(MADE - 1);
+        const operation_flow *f = random_flow(count);
+        const plan_needs needs = plan_needs_of(f, &a);
+        int members[MADE / 2][2], turns[MADE];
+        double costs[MADE];
+        choose_group groups[MADE / 2];
+        place_item lives[MADE];
+        for (int k = 0; k < count; k++) costs[k] = 10;
+        for (int k = 0; k < count / 2; k++) {
+            members[k][0] = below(count - 1);
+            members[k][1] = members[k][0] + 1 + below(count - 1 - members[k][0]);
+            groups[k] = (choose_group){members[k], 2, 12 + below(5)};
+        }
+        const choose_problem problem = {count, costs, needs.segments, needs.needs, needs.begins, groups, count / 2};
+        const choose_choice *c = choose_groups(&problem, &a);
+        plan_group *alone = arena_array(&a, plan_group, count);
+        for (int k = 0; k < count; k++) {
+            alone[k] = (plan_group){-1, k, 1};
+            turns[c->order[k]] = k;
+            moved += c->order[k] != k;
+        }
+        status st = {0};
+        plan_run p = {c->order, alone, count, count};
+        refused += !plan_runs(f, &p, &a, &st);
+        plan_lives(f, turns, lives);
+        for (int k = 0; k < count; k++) lives[k].bytes = (uint64_t)f->tensors[k].bytes;
+        (void)place_items(lives, count, &a);
+        wrong += overwritten(f, c->order, lives);
+        arena_free(&a);
+    }
+    UNIT_CHECK(moved > 500);
+    UNIT_INT(wrong, 0);
+    UNIT_INT(refused, 0);
+}
+
+static void orders_that_cannot_run(void) {
+    static const struct {
+        int order[4], fusion, first, count;
+        const char *says;
+    } cases[] = {{{0, 1, 2, 3}, -1, 1, 1, NULL},
+                 {{0, 2, 1, 3}, -1, 1, 1, NULL},
+                 {{1, 0, 2, 3}, -1, 1, 1, "needs what occurrence 0 makes"},
+                 {{0, 1, 1, 3}, -1, 1, 1, "stands in group"},
+                 {{0, 1, 2, 3}, -1, 1, 2, "what is none has one"},
+                 {{0, 1, 2, 3}, 5, 1, 1, "a fusion has several"},
+                 {{0, 1, 2, 3}, 5, 1, 2, NULL},
+                 {{0, 1, 3, 2}, -1, 2, 1, "left its place"}};
+    begin();
+    operation_flow *f = random_flow(4); /* 1 and 2 read what 0 makes; 3 runs in a loop */
+    const int edges_of[][3] = {{0, 0, 1}, {1, 2, 3}, {3, 4, 5}, {5, 5, 6}};
+    static const int all[] = {0, 0, 1, 0, 2, 3};
+    memcpy(f->edges, all, sizeof all);
+    for (int k = 0; k < 4; k++) {
+        operation_occurrence *at = &f->occurrences[k];
+        at->read = edges_of[k][0], at->made = edges_of[k][1], at->after = edges_of[k][2];
+    }
+    f->occurrences[3].times = 7;
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        plan_group groups[4];
+        int order[4], count = 0;
+        status st = {0};
+        memcpy(order, cases[n].order, sizeof order);
+        for (int k = 0; k < 4; k += groups[count++].count)
+            groups[count] =
+                k == cases[n].first ? (plan_group){cases[n].fusion, k, cases[n].count} : (plan_group){-1, k, 1};
+        const plan_run p = {order, groups, 4, count};
+        const bool good = plan_runs(f, &p, &a, &st);
+        UNIT_CHECK(cases[n].says ? !good && strstr(st.text, cases[n].says) : good);
+    }
     arena_free(&a);
 }
 
@@ -200,6 +319,8 @@ static void slices_of_a_packed_tensor(void) {
 int main(void) {
     UNIT_RUN(random_graphs);
     UNIT_RUN(a_chain_needs_two);
+    UNIT_RUN(what_is_needed_later_is_not_overwritten);
+    UNIT_RUN(orders_that_cannot_run);
     UNIT_RUN(by_order_type_and_size);
     UNIT_RUN(once_for_both);
     UNIT_RUN(what_fits_nothing_is_not_found);

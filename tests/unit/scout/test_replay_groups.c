@@ -182,6 +182,34 @@ static void groups_run_in_the_second_lane(void) {
     end();
 }
 
+static void groups_in_a_loop_run_as_often_as_it_does(void) {
+    begin("right");
+    USE(&fake_right, &fake_copies);
+    occurrences[0].times = occurrences[1].times = 5;
+    run(2);
+    UNIT_INT(json_get_int(facts, "launches", -1), 12);
+    UNIT_INT(fact("groups", "launches"), 6);
+    UNIT_CHECK(about(time_of("default"), 5 * 300 + 300));
+    UNIT_CHECK(about(time_of("best"), 5 * 200 + 200));
+    end();
+}
+
+/* The second product needs nothing of the first one: its group may run before. */
+static void groups_run_in_the_plans_order(void) {
+    static const int other[] = {2, 3, 0, 1};
+    begin("right");
+    USE(&fake_right, &fake_copies);
+    edges[occurrences[2].read] = X;
+    tensors[X].to = 2;
+    tensors[2].kept = true;
+    memcpy(order, other, sizeof other);
+    run(1);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_INT(fact("groups", "fused"), 2);
+    UNIT_CHECK(about(time_of("default"), 600) && about(time_of("best"), 400));
+    end();
+}
+
 /* Of one product and its activation: what lies between them is needed by the defaults alone. */
 static void what_lies_between_takes_no_memory(void) {
     begin("right");
@@ -293,6 +321,8 @@ static void a_stranger_reads_what_lies_between(void) {
 
 int main(void) {
     UNIT_RUN(groups_run_in_the_second_lane);
+    UNIT_RUN(groups_in_a_loop_run_as_often_as_it_does);
+    UNIT_RUN(groups_run_in_the_plans_order);
     UNIT_RUN(what_lies_between_takes_no_memory);
     UNIT_RUN(a_wrong_group_is_replaced_by_its_parts);
     UNIT_RUN(groups_that_cannot_run_are_replaced);
