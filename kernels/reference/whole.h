@@ -304,8 +304,8 @@ cudaError_t whole_along(const whole_along_problem *p, double *want, float *sprea
 typedef struct whole_quantize_problem {
     const void *x, *scales, *zero_points; /* zero_points NULL: none */
     uint32_t from, to, scale_type, zero_type;
-    int quantizes;                  /* else it goes back */
-    int64_t outer, channels, inner; /* channels: how many scales there are */
+    int quantizes;                         /* else it goes back */
+    int64_t outer, channels, inner, block; /* block: scout/op/quantize.h */
     int found; /* of dynamic quantising: 1 to 3, its output y, scale or zero point; scales and zero points are none then
                 */
 } whole_quantize_problem;

@@ -29,6 +29,7 @@
     each(cpu_reduce_onednn)                                                                                           \
     each(cpu_reduce_loop)                                                                                             \
     each(cpu_reduce_lines)                                                                                            \
+    each(cpu_reduce_any)                                                                                              \
     each(cpu_attention_onednn)                                                                                        \
     each(cpu_attention_tiled)                                                                                         \
     each(cpu_embedding_rows)                                                                                          \
@@ -36,6 +37,7 @@
     each(cpu_move_copy)                                                                                               \
     each(cpu_scatter_rows)                                                                                            \
     each(cpu_move_onednn)                                                                                             \
+    each(cpu_quantize_any)                                                                                            \
     each(cpu_quantize_rows)                                                                                           \
     each(cpu_recurrent_onednn)                                                                                        \
     each(cpu_recurrent_steps)

@@ -48,7 +48,8 @@ static scout_answer softmax(scout_device *device, const scout_op *op, void *cons
 CUDA_WHOLE_REFERENCE(cuda_whole_softmax, SCOUT_SOFTMAX, softmax);
 
 static int is_whole(uint32_t type) {
-    return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
+    return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8 ||
+           type == SCOUT_UINT32 || type == SCOUT_UINT64;
 }
 
 static scout_answer along(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output, double *want,
@@ -167,7 +168,8 @@ static scout_answer quantize(scout_device *device, const scout_op *op, void *con
                                 .quantizes = p.quantizes,
                                 .outer = p.outer,
                                 .channels = p.channels,
-                                .inner = p.inner};
+                                .inner = p.inner,
+                                .block = p.block};
     if (p.dynamic) w.found = (int)output, w.scales = NULL;
     if (p.zero_points >= 0 && !p.dynamic)
         w.zero_points = tensors[p.zero_points], w.zero_type = op->tensors[p.zero_points].type;
