@@ -202,6 +202,20 @@ typedef struct whole_resize_problem {
 
 cudaError_t whole_resize(const whole_resize_problem *p, double *want, float *spread, cudaStream_t stream);
 
+/* --- whole_sample.cu --- */
+
+/* Numbers as in scout/op/sample.h; batches NULL: a grid's points. */
+typedef struct whole_sample_problem {
+    const void *input, *side, *batches;
+    uint32_t type, side_type;
+    int mode, beyond, corners, half;
+    int64_t sampling;
+    double scale;
+    int64_t count, channels, in[2], out[2];
+} whole_sample_problem;
+
+cudaError_t whole_sample(const whole_sample_problem *p, double *want, float *spread, cudaStream_t stream);
+
 /* --- whole_embedding.cu --- */
 
 typedef struct whole_embedding_problem {

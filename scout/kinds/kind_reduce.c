@@ -94,8 +94,10 @@ static bool build_lines(const operation *o, arena *a, scout_op *out, scout_why *
     const int axis = rank > 0 && rank <= SCOUT_MAX_RANK ? reduce_line_axis(out, rank) : -1;
     if (axis < 0 || (searches && rank != (int)out->rank))
         return kind_tensors_refuse(why, "shape", "which dimension it goes along is not known");
-    if (!searches && (out->rank != 2 || op_ints(out, "axes", in + rank, 0) > 1 ||
-                      product(rank, in) != checked_mul(out->shape[0], out->shape[1]) || in[axis] != out->shape[1]))
+    const int64_t rows = out->rank == 1 ? 1 : out->shape[0]; /* a line alone is told as it is */
+    if (!searches &&
+        (out->rank > 2 || op_ints(out, "axes", in + rank, 0) > 1 ||
+         product(rank, in) != checked_mul(rows, out->shape[out->rank - 1]) || in[axis] != out->shape[out->rank - 1]))
         return kind_tensors_refuse(why, "shape", "its axis does not make as many rows as its shape says");
     for (int d = 0; searches && d < rank; d++)
         if (out->shape[d] < 1 || (d == axis ? out->shape[d] > in[d] : out->shape[d] != in[d]))

@@ -27,7 +27,8 @@ static void lines_of_every_type(void) {
         "\"what\": \"topk\", \"shape\": [2, 6, 33], \"input\": [2, 40, 33], \"axis\": 1",
         "\"what\": \"topk\", \"shape\": [1, 1], \"input\": [1, 900], \"sorted\": 0"};
     static const char *const products[] = {
-        "\"what\": \"cumprod\", \"shape\": [3, 70]", "\"what\": \"cumprod\", \"shape\": [65, 9], \"exclusive\": 1",
+        "\"what\": \"cumprod\", \"shape\": [70], \"input\": [70]",
+        "\"what\": \"cumprod\", \"shape\": [65, 9], \"exclusive\": 1",
         "\"what\": \"cumprod\", \"shape\": [130, 17], \"input\": [2, 17, 65], \"axes\": [1], \"reverse\": 1"};
     static const char *const kinds[] = {"fp32", "fp16", "bf16", "fp64", "int32", "int64", "uint32", "uint64"};
     for (int k = 0; k < 4; k++) check_lines(sums[k], kinds, 8);
