@@ -16,6 +16,12 @@ __host__ __device__ inline uint64_t values_mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
+/* A signed nibble, the low one of a byte first. */
+__host__ __device__ inline int values_nibble(uint8_t byte, int high) {
+    const int nibble = high ? byte >> 4 : byte & 15;
+    return nibble < 8 ? nibble : nibble - 16;
+}
+
 /* The same type for all threads of a launch, so the switch costs a predictable branch. Not-a-number for a type that no
  * product has: a reference that does not know its inputs never agrees with anything. */
 __device__ inline double values_at(const void *data, uint32_t type, int64_t at) {
@@ -30,6 +36,8 @@ __device__ inline double values_at(const void *data, uint32_t type, int64_t at) 
     case DTYPE_UINT8: return (double)((const uint8_t *)data)[at];
     case DTYPE_INT32: return (double)((const int32_t *)data)[at];
     case DTYPE_INT64: return (double)((const long long *)data)[at];
+    case DTYPE_INT4: return (double)values_nibble(((const uint8_t *)data)[at / 2], (int)(at % 2));
+    case DTYPE_UINT4: return (double)(values_nibble(((const uint8_t *)data)[at / 2], (int)(at % 2)) & 15);
     case DTYPE_INT16: return (double)((const int16_t *)data)[at];
     case DTYPE_UINT16: return (double)((const uint16_t *)data)[at];
     case DTYPE_UINT32: return (double)((const uint32_t *)data)[at];
@@ -37,10 +45,4 @@ __device__ inline double values_at(const void *data, uint32_t type, int64_t at) 
     case DTYPE_BOOL: return (double)((const uint8_t *)data)[at];
     default: return __longlong_as_double(0x7ff8000000000000ll);
     }
-}
-
-/* A signed nibble, the low one of a byte first. */
-__host__ __device__ inline int values_nibble(uint8_t byte, int high) {
-    const int nibble = high ? byte >> 4 : byte & 15;
-    return nibble < 8 ? nibble : nibble - 16;
 }

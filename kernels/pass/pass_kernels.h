@@ -28,8 +28,10 @@ enum {
     PASS_UINT32 = 12,
     PASS_UINT64 = 13,
     PASS_BF16 = 16,
-    PASS_FP8E4M3 = 17, /* of casts alone */
-    PASS_FP8E5M2 = 19
+    PASS_FP8E4M3 = 17, /* of casts and quantising alone */
+    PASS_FP8E5M2 = 19,
+    PASS_UINT4 = 21, /* two in a byte, the low one first; of quantising alone */
+    PASS_INT4 = 22
 };
 
 enum { PASS_RANK = 8, PASS_PLACES = 16 };
@@ -220,10 +222,10 @@ typedef struct move_cast {
 int move_cast_fits(const move_cast *cast);
 int move_cast_launch(const move_cast *cast, const void *from, void *to, void *stream);
 
-/* --- reduce_pass: floats in fp32, integers in 64 bits that wrap around --- */
+/* --- reduce_pass: floats in fp32 or fp64, integers in 64 bits that wrap around, least and greatest of bool --- */
 
 #define REDUCE_PASS_OPERATORS(X)                                                                                       \
-    X(sum) X(mean) X(max) X(min) X(prod) X(l1) X(l2) X(sumsquare) X(logsum) X(argmax) X(argmin)
+    X(sum) X(mean) X(max) X(min) X(prod) X(l1) X(l2) X(sumsquare) X(logsum) X(argmax) X(argmin) X(logsumexp)
 
 enum {
 #define REDUCE_PASS_ID(name) REDUCE_PASS_##name,
@@ -240,14 +242,15 @@ typedef struct reduce_pass_side {
 } reduce_pass_side;
 
 typedef struct reduce_pass {
-    int what, type; /* the output has the input's type; of argmax and argmin it is int64: the first of equals */
+    int what, type; /* the output has the input's type; of argmax and argmin it is int64 */
+    int last;       /* of equal places the last one, else the first */
     reduce_pass_side kept, reduced;
     pass_config config;
 } reduce_pass;
 
 int reduce_pass_fits(const reduce_pass *pass);
 size_t reduce_pass_workspace(const reduce_pass *pass); /* bytes, at a multiple of 16 */
-const char *reduce_pass_mode(const reduce_pass *pass); /* "rows", "columns", "cut rows", "cut columns" */
+const char *reduce_pass_mode(const reduce_pass *pass); /* "rows", "columns", "cut rows", "cut columns", "plain" */
 int reduce_pass_launch(const reduce_pass *pass, const void *x, void *y, void *workspace, void *stream);
 
 /* --- quantize_rows: fp32, fp16, bf16 to int8, uint8 and back --- */
@@ -264,6 +267,19 @@ int quantize_rows_fits(const quantize_rows *rows);
 /* zero_points: NULL where there are none. */
 int quantize_rows_launch(const quantize_rows *rows, const void *x, const void *scales, const void *zero_points, void *y,
                          void *stream);
+
+/* --- quantize_any: the same for integers of 4 and 16 bits, fp8, and blocks, element by element --- */
+
+/* Densely [outer][length][inner]. A scale is of `block` elements along `length`, of all outer and inner ones or
+ * (`each`) of one. */
+typedef struct quantize_any {
+    int from, to, scale_type, each;
+    int64_t outer, length, inner, block;
+} quantize_any;
+
+int quantize_any_fits(const quantize_any *any);
+int quantize_any_launch(const quantize_any *any, const void *x, const void *scales, const void *zero_points, void *y,
+                        void *stream);
 
 /* --- quantize_range: the scale and the zero point by which uint8 hold all that there is --- */
 

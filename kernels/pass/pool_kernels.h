@@ -71,6 +71,25 @@ int resize_taps_fits(const resize_taps_shape *shape);
 uint64_t resize_taps_workspace(const resize_taps_shape *shape); /* bytes, at a multiple of 16 */
 int resize_taps_launch(const resize_taps_shape *shape, const void *in, void *out, void *workspace, void *stream);
 
+/* --- sample_points: values between places, at points of a grid or over bins of regions; fp32, fp16, bf16 --- */
+
+enum { SAMPLE_POINTS_LINEAR, SAMPLE_POINTS_NEAREST, SAMPLE_POINTS_CUBIC, SAMPLE_POINTS_MAX };
+enum { SAMPLE_POINTS_ZEROS, SAMPLE_POINTS_BORDER, SAMPLE_POINTS_REFLECTION };
+
+/* As ONNX has GridSample (side: the grid, [count][rows][columns][2]) and RoiAlign (side: [count][4], and the image of
+ * each in `batches`, int64, which a grid has not). Linear is the average of a bin. in:
+ * [images][channels][rows][columns], as the output for `count` images or regions. */
+typedef struct sample_points_shape {
+    int type, side_type, mode, beyond, corners, half; /* half: regions are moved by half a place */
+    int64_t sampling;                                 /* points of a bin along each axis; 0: by its size */
+    double scale;
+    int64_t count, channels, in[2], out[2];
+} sample_points_shape;
+
+int sample_points_fits(const sample_points_shape *shape);
+int sample_points_launch(const sample_points_shape *shape, const void *in, const void *side, const void *batches,
+                         void *out, void *stream);
+
 #ifdef __cplusplus
 }
 #endif

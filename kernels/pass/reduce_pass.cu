@@ -1,7 +1,9 @@
 /* Reductions. Along rows, where what is reduced lies together: a warp or a block adds up an output. Across rows, where
  * outputs lie together: a thread adds up some neighbouring outputs, eight rows of threads share what is reduced. Where
- * that makes too few blocks, each output is cut into parts, which a second kernel puts together. */
+ * that makes too few blocks, each output is cut into parts, which a second kernel puts together. What models seldom have
+ * is reduce_plain's. */
 #include "kernels/pass/pass.cuh"
+#include "kernels/pass/reduce_plain.h"
 
 namespace {
 
@@ -297,7 +299,7 @@ const void *const column_kernels[2][2][fold_count] = {{FOLDS(columns, float, 0),
 const void *const together_kernels[2][fold_count] = {FOLDS(together, float, 0), FOLDS(together, long long, 0)};
 
 const int folds[REDUCE_PASS_COUNT] = {sums,    sums,    most, least,      products,   absolutes,
-                                      squares, squares, sums, first_most, first_least};
+                                      squares, squares, sums, first_most, first_least, sums};
 
 int is_whole(int type) { return type != PASS_FP32 && type != PASS_FP16 && type != PASS_BF16; }
 int along(const reduce_pass *r) { return r->reduced.strides[0] == 1 && r->reduced.count > 1; }
@@ -327,30 +329,42 @@ int parts_of(const reduce_pass *r) {
     return parts < 1 ? 1 : (int)parts;
 }
 
+/* Types and operators of the kernels here. */
+bool is_usual(const reduce_pass *r) {
+    static const int types[] = {PASS_FP32, PASS_FP16, PASS_BF16, PASS_INT64, PASS_INT32, PASS_INT8, PASS_UINT8};
+    if (r->what == REDUCE_PASS_logsumexp || r->last) return false;
+    for (int type : types)
+        if (type == r->type) return true;
+    return false;
+}
+
 } // namespace
 
 int reduce_pass_fits(const reduce_pass *r) {
     const int threads = r->config.threads, size = pass::size_of(r->type);
-    if (r->what < 0 || r->what >= REDUCE_PASS_COUNT || size == 0 || r->type == PASS_FP64 || r->type == PASS_BOOL)
-        return 0;
-    if (is_whole(r->type) && (r->what == REDUCE_PASS_l2 || r->what == REDUCE_PASS_logsum)) return 0;
+    if (r->what < 0 || r->what >= REDUCE_PASS_COUNT || size == 0) return 0;
+    if (!reduce_plain_takes(r) && !is_usual(r)) return 0;
+    if (r->type != PASS_FP64 && is_whole(r->type) && (r->what == REDUCE_PASS_l2 || r->what == REDUCE_PASS_logsum)) return 0;
     if (r->kept.rank < 1 || r->kept.rank > PASS_RANK || r->reduced.rank < 1 || r->reduced.rank > PASS_RANK) return 0;
     return r->kept.count > 0 && r->reduced.count > 0 && threads >= 0 && threads <= 512 && threads % 32 == 0 &&
            r->config.resident >= 0;
 }
 
 size_t reduce_pass_workspace(const reduce_pass *r) {
+    if (reduce_plain_takes(r)) return 0;
     const int parts = parts_of(r);
     return parts > 1 ? (size_t)r->kept.count * (size_t)parts * sizeof(found<long long>) : 0;
 }
 
 const char *reduce_pass_mode(const reduce_pass *r) {
     const int cut = parts_of(r) > 1;
+    if (reduce_plain_takes(r)) return "plain";
     return along(r) ? cut ? "cut rows" : "rows" : cut ? "cut columns" : "columns";
 }
 
 int reduce_pass_launch(const reduce_pass *r, const void *x, void *y, void *workspace, void *stream) {
     if (!reduce_pass_fits(r)) return cudaErrorInvalidValue;
+    if (reduce_plain_takes(r)) return reduce_plain_launch(r, x, y, stream);
     const int vec = vec_of(r, x), whole = is_whole(r->type), fold = folds[r->what], row = along(r);
     const int threads = row ? pass::threads_of(r->config, 256) : column_threads * column_rows;
     job j = {};

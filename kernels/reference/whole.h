@@ -202,6 +202,20 @@ typedef struct whole_resize_problem {
 
 cudaError_t whole_resize(const whole_resize_problem *p, double *want, float *spread, cudaStream_t stream);
 
+/* --- whole_sample.cu --- */
+
+/* Numbers as in scout/op/sample.h; batches NULL: a grid's points. */
+typedef struct whole_sample_problem {
+    const void *input, *side, *batches;
+    uint32_t type, side_type;
+    int mode, beyond, corners, half;
+    int64_t sampling;
+    double scale;
+    int64_t count, channels, in[2], out[2];
+} whole_sample_problem;
+
+cudaError_t whole_sample(const whole_sample_problem *p, double *want, float *spread, cudaStream_t stream);
+
 /* --- whole_embedding.cu --- */
 
 typedef struct whole_embedding_problem {
@@ -304,8 +318,8 @@ cudaError_t whole_along(const whole_along_problem *p, double *want, float *sprea
 typedef struct whole_quantize_problem {
     const void *x, *scales, *zero_points; /* zero_points NULL: none */
     uint32_t from, to, scale_type, zero_type;
-    int quantizes;                  /* else it goes back */
-    int64_t outer, channels, inner; /* channels: how many scales there are */
+    int quantizes;                         /* else it goes back */
+    int64_t outer, channels, inner, block; /* block: scout/op/quantize.h */
     int found; /* of dynamic quantising: 1 to 3, its output y, scale or zero point; scales and zero points are none then
                 */
 } whole_quantize_problem;

@@ -1,4 +1,4 @@
-/* The references along lines, by definition: the sum of all that comes before, one element after the other; the best of
+/* The references along lines, by definition: the sum or product of all that comes before, one element after the other; the best of
  * what was not taken yet, as often as something is kept. */
 #include "kernels/reference/whole.h"
 
@@ -25,17 +25,22 @@ __global__ void __launch_bounds__(whole_each_threads)
     const reduce_lines &l = p.lines;
     for (int64_t line = whole_each_first(); line < l.outer * l.inner; line += whole_each_step()) {
         const int64_t base = base_of(l, line, l.length);
-        double sum = 0, squares = 0;
-        int64_t whole = 0;
+        const double smallest = p.type == DTYPE_FP16 ? 0x1p-14 : p.type == DTYPE_FP64 ? 0x1p-1000 : 0x1p-100;
+        double sum = l.products ? 1 : 0, squares = 0;
+        int64_t whole = l.products ? 1 : 0;
         for (int64_t k = 0; k < l.length; k++) {
             const int64_t at = base + (l.backward ? l.length - 1 - k : k) * l.inner;
             const double before = sum, squares_before = squares, x = values_at(p.x, p.type, at);
             const int64_t whole_before = whole;
-            sum += x, squares += x * x;
-            if (p.wholes) whole = whole_add(whole, whole_integer_at(p.x, p.type, at));
+            sum = l.products ? sum * x : sum + x, squares += x * x;
+            if (p.wholes) {
+                const int64_t one = whole_integer_at(p.x, p.type, at);
+                whole = l.products ? whole_mul(whole, one) : whole_add(whole, one);
+            }
             want[at] = p.wholes ? whole_wrapped(p.type, l.exclusive ? whole_before : whole)
                                 : in_range(p.type, l.exclusive ? before : sum);
-            spread[at] = p.wholes ? 0 : (float)(sqrt(l.exclusive ? squares_before : squares) + 0x1p-14);
+            const double terms = sqrt(l.exclusive ? squares_before : squares) + 0x1p-14;
+            spread[at] = p.wholes ? 0 : (float)(l.products ? smallest : terms);
         }
     }
 }

@@ -8,19 +8,47 @@ namespace {
 
 /* As the kind's tolerance has it: so much of |want| + spread is half a step, and 2^-9 more. */
 constexpr double within = 1.0 / 1024, half_a_step = 0.5 + 1.0 / 512;
-constexpr double least_half = 1.0 / 16384; /* below it the steps of fp16 grow no smaller */
+
+/* Below it the steps of a short float grow no smaller. */
+__device__ double least_of(uint32_t type) {
+    return type == DTYPE_FP16 || type == DTYPE_FP8E5M2 ? 0x1p-14 : type == DTYPE_FP8E4M3FN ? 0x1p-6 : 0;
+}
+
+struct range {
+    double low, high;
+    bool steps; /* whole numbers */
+};
+
+__device__ range range_of(uint32_t type) {
+    switch (type) {
+    case DTYPE_INT16: return {-32768, 32767, true};
+    case DTYPE_UINT16: return {0, 65535, true};
+    case DTYPE_INT8: return {-128, 127, true};
+    case DTYPE_UINT8: return {0, 255, true};
+    case DTYPE_INT4: return {-8, 7, true};
+    case DTYPE_UINT4: return {0, 15, true};
+    case DTYPE_FP8E4M3FN: return {-448, 448, false};
+    default: return {-57344, 57344, false};
+    }
+}
+
+__device__ int64_t side_of(const whole_quantize_problem &p, int64_t k) {
+    const int64_t along = k / p.inner % p.channels, outer = k / p.inner / p.channels;
+    if (p.block == 0) return along;
+    return (outer * ((p.channels + p.block - 1) / p.block) + along / p.block) * p.inner + k % p.inner;
+}
 
 __global__ void __launch_bounds__(whole_each_threads)
     quantize(const whole_quantize_problem p, double *__restrict__ want, float *__restrict__ spread) {
     const int64_t count = p.outer * p.channels * p.inner;
-    const double low = p.to == DTYPE_INT8 ? -128 : 0, high = p.to == DTYPE_INT8 ? 127 : 255;
+    const range r = range_of(p.to);
     for (int64_t k = whole_each_first(); k < count; k += whole_each_step()) {
-        const int64_t channel = k / p.inner % p.channels;
+        const int64_t channel = side_of(p, k);
         const double x = values_at(p.x, p.from, k), scale = values_at(p.scales, p.scale_type, channel);
         const double zero = p.zero_points ? values_at(p.zero_points, p.zero_type, channel) : 0;
-        const double y = p.quantizes ? fmin(high, fmax(low, x / scale + zero)) : (x - zero) * scale;
+        const double y = p.quantizes ? fmin(r.high, fmax(r.low, x / scale + zero)) : (x - zero) * scale;
         want[k] = y;
-        spread[k] = (float)(p.quantizes ? half_a_step / within - fabs(y) : p.to == DTYPE_FP16 ? least_half : 0);
+        spread[k] = (float)(p.quantizes && r.steps ? half_a_step / within - fabs(y) : least_of(p.to));
     }
 }
 

@@ -21,24 +21,26 @@ __device__ void load(const whole_reduce_problem &w, int64_t at, int64_t *x) { *x
 /* All that any of the reductions needs of some elements of a row. */
 template <typename number> struct sums {
     number sum, absolute, squares, product, least, most;
+    double exponentials;
     int64_t least_at, most_at; /* in the row; the first of equal ones */
     int64_t count;
 };
 
-template <typename number> __device__ sums<number> nothing() { return {0, 0, 0, 1, 0, 0, 0, 0, 0}; }
+template <typename number> __device__ sums<number> nothing() { return {0, 0, 0, 1, 0, 0, 0, 0, 0, 0}; }
 
 template <typename number> __device__ sums<number> of_one(number x, int64_t at) {
-    return {x, size(x), mul(x, x), x, x, x, at, at, 1};
+    return {x, size(x), mul(x, x), x, x, x, exp((double)x), at, at, 1};
 }
 
-/* The first of equal ones. */
-template <typename number> __device__ void take(sums<number> *to, const sums<number> &more) {
+/* Of equal ones the first, or the last. */
+template <typename number> __device__ void take(sums<number> *to, const sums<number> &more, bool last) {
     if (more.count == 0) return;
     const bool first = to->count == 0;
-    if (first || more.least < to->least || (more.least == to->least && more.least_at < to->least_at))
+    if (first || more.least < to->least || (more.least == to->least && (more.least_at > to->least_at) == last))
         to->least = more.least, to->least_at = more.least_at;
-    if (first || more.most > to->most || (more.most == to->most && more.most_at < to->most_at))
+    if (first || more.most > to->most || (more.most == to->most && (more.most_at > to->most_at) == last))
         to->most = more.most, to->most_at = more.most_at;
+    to->exponentials += more.exponentials;
     to->sum = add(to->sum, more.sum);
     to->absolute = add(to->absolute, more.absolute);
     to->squares = add(to->squares, more.squares);
@@ -46,7 +48,7 @@ template <typename number> __device__ void take(sums<number> *to, const sums<num
     to->count += more.count;
 }
 
-/* In the order of scout/op/reduce.h: sum, mean, max, min, prod, l1, l2, sumsquare, logsum, argmax, argmin. */
+/* In the order of scout/op/reduce.h: sum, mean, max, min, prod, l1, l2, sumsquare, logsum, argmax, argmin, logsumexp. */
 __device__ double pick(const whole_reduce_problem &w, const sums<double> &s) {
     const double all[REDUCE_COUNT] = {s.sum,
                                       s.sum / (double)s.count,
@@ -58,8 +60,12 @@ __device__ double pick(const whole_reduce_problem &w, const sums<double> &s) {
                                       s.squares,
                                       log(s.sum),
                                       (double)s.most_at,
-                                      (double)s.least_at};
-    const double largest = w.output == DTYPE_FP16 ? 0x1.ffep15 : w.output == DTYPE_BF16 ? 0x1.ffp127 : 0x1.ffffffp127;
+                                      (double)s.least_at,
+                                      log(s.exponentials)};
+    const double largest = w.output == DTYPE_FP16   ? 0x1.ffep15
+                           : w.output == DTYPE_BF16 ? 0x1.ffp127
+                           : w.output == DTYPE_FP32 ? 0x1.ffffffp127
+                                                    : __longlong_as_double(0x7ff0000000000000ll);
     const double want = all[w.id];
     return fabs(want) >= largest ? copysign(__longlong_as_double(0x7ff0000000000000ll), want) : want;
 }
@@ -67,7 +73,7 @@ __device__ double pick(const whole_reduce_problem &w, const sums<double> &s) {
 /* A root and a logarithm are of no integers. */
 __device__ double pick(const whole_reduce_problem &w, const sums<int64_t> &s) {
     const int64_t all[REDUCE_COUNT] = {s.sum, s.sum / s.count, s.most, s.least,   s.product, s.absolute,
-                                       0,     s.squares,       0,      s.most_at, s.least_at};
+                                       0,     s.squares,       0,      s.most_at, s.least_at, 0};
     return whole_wrapped(w.output, all[w.id]);
 }
 
@@ -77,7 +83,7 @@ __device__ double spread_of(const whole_reduce_problem &w, const sums<double> &s
     const double smallest = w.output == DTYPE_FP16 ? 0x1p-14 : w.id == REDUCE_prod ? 0x1p-100 : 0x1p-126;
     if (w.id == REDUCE_sum) return sqrt(s.squares) + smallest;
     if (w.id == REDUCE_mean) return sqrt(s.squares) / (double)s.count + smallest;
-    return w.id == REDUCE_logsum ? 1 : smallest;
+    return w.id == REDUCE_logsum || w.id == REDUCE_logsumexp ? 1 : smallest;
 }
 __device__ double spread_of(const whole_reduce_problem &, const sums<int64_t> &) { return 0; }
 
@@ -101,12 +107,12 @@ template <typename number> __global__ void reduce_rows(whole_reduce_problem w, i
         for (int64_t k = lane; k < count; k += lanes) {
             number x;
             load(w, base + offset_of(w.p.reduced, k), &x);
-            take(&mine, of_one(x, k));
+            take(&mine, of_one(x, k), w.p.last != 0);
         }
         shared[at] = mine; /* only its own lanes read it, and they have met since the last row */
         for (int half = lanes / 2; half > 0; half /= 2) {
             __syncthreads();
-            if (lane < half) take(&shared[at], shared[at + half]);
+            if (lane < half) take(&shared[at], shared[at + half], w.p.last != 0);
         }
         if (lane == 0 && row < rows) {
             want[row] = pick(w, shared[at]);

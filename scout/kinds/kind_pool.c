@@ -1,13 +1,15 @@
-/* Pools: maximum and average over windows (scout/op/pool.h), interpolation (scout/op/resize.h), what cannot be
- * expressed so, and how exact a result has to be. */
+/* Pools: maximum and average over windows (scout/op/pool.h), interpolation (scout/op/resize.h, sample.h), what cannot
+ * be expressed so, and how exact a result has to be. */
 #include "scout/kinds/kinds.h"
 
 #include "common/checked.h"
 #include "common/dtype.h"
 #include "scout/kinds/kind_quantised.h"
+#include "scout/kinds/kind_sample.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/pool.h"
 #include "scout/op/resize.h"
+#include "scout/op/sample.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,7 +48,8 @@ static bool check_quant(const scout_op *op, scout_why *why) {
 
 static bool expressible(const scout_op *op, scout_why *why) {
     if (!op_is(op, "max") && !op_is(op, "average"))
-        return kind_tensors_refuse(why, "feature", "pools are covered as max, average and resize, not as %.60s",
+        return kind_tensors_refuse(why, "feature",
+                                   "pools are covered as max, average, resize, gridsample and roi_align, not as %.60s",
                                    op->what ? op->what : "nothing");
     for (size_t k = 0; k < sizeof not_expressed / sizeof *not_expressed; k++) {
         const scout_field *f = op_field(op, not_expressed[k].field);
@@ -106,6 +109,7 @@ static bool build_resize(const operation *o, arena *a, scout_op *out, scout_why 
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     int64_t input[SCOUT_MAX_RANK];
     if (resize_is(out)) return build_resize(o, a, out, why);
+    if (sample_is(out)) return kind_sample(&o->rec, a, out, why);
     if (!expressible(out, why) || !set_types(&o->rec, out, why) || !check_quant(out, why) ||
         !kind_window_check(out, op_number(out, "global", 0) != 0, why))
         return false;
@@ -128,6 +132,7 @@ static double tolerance(const scout_op *op) {
         const resize_problem r = resize_problem_of(op, op->tensors[POOL_INPUT].dims);
         return r.mode == RESIZE_NEAREST ? 0 : kind_rounding(op->output) + 0x1p-19;
     }
+    if (sample_is(op)) return kind_sample_tolerance(op);
     const pool_problem p = pool_problem_of(op);
     if (p.quant.is) return requantize_tolerance(&p.quant);
     return p.average ? kind_rounding(op->output) + 0x1p-24 * (16 + 6 * sqrt((double)window_kernel(&p.w))) : 0;

@@ -7,10 +7,13 @@
 #include "scout/kinds/kinds.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- types ---- */
 
-static bool is_float(uint32_t type) { return type == SCOUT_FP32 || type == SCOUT_BF16 || type == SCOUT_FP16; }
+static bool is_float(uint32_t type) {
+    return type == SCOUT_FP32 || type == SCOUT_BF16 || type == SCOUT_FP16 || type == SCOUT_FP64;
+}
 
 static bool is_whole(uint32_t type) {
     return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
@@ -21,8 +24,9 @@ static bool set_types(const reduce_operator *is, const oprec *rec, scout_op *op,
     op->input = (uint32_t)rec->type;
     op->weight = SCOUT_NONE;
     op->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : plain;
-    op->accumulate = is_float(op->input) ? SCOUT_FP32 : op->input;
-    if ((is_float(op->input) || (is_whole(op->input) && is->wholes)) && op->output == plain) return true;
+    op->accumulate = is_float(op->input) && op->input != SCOUT_FP64 ? SCOUT_FP32 : op->input;
+    const bool chooses = op->input == SCOUT_BOOL && is->exact && !is->place; /* any and all of truth */
+    if ((is_float(op->input) || chooses || (is_whole(op->input) && is->wholes)) && op->output == plain) return true;
     return kind_tensors_refuse(why, "type", "%.30s of %s into %s is not covered", op->what,
                                dtype_get((dtype)op->input)->name, dtype_get((dtype)op->output)->name);
 }
@@ -45,6 +49,13 @@ static bool read_form(const scout_op *op, form *f, scout_why *why) {
     int64_t axes[SCOUT_MAX_RANK];
     const int count = op_ints(op, "axes", axes, SCOUT_MAX_RANK);
     f->rank = op_ints(op, "input", f->in, SCOUT_MAX_RANK);
+    for (int d = 0; d < f->rank && d < SCOUT_MAX_RANK; d++)
+        if (f->in[d] == 0) return kind_tensors_refuse(why, "shape", "its input is empty: there is nothing to reduce");
+    const bool nothing = count == 0 && f->rank > 0 && f->rank == (int)op->rank; /* no axis is told: none is reduced */
+    if (nothing && memcmp(f->in, op->shape, (size_t)f->rank * sizeof *f->in) == 0) {
+        memcpy(f->out, f->in, sizeof f->out);
+        return true;
+    }
     if (f->rank == 0 && count == 0 && op->rank == 2) {
         f->rank = 2;
         f->in[0] = op->shape[0], f->in[1] = op->shape[1];
@@ -63,6 +74,11 @@ static bool read_form(const scout_op *op, form *f, scout_why *why) {
     return true;
 }
 
+/* Types of lines. */
+static bool is_along(uint32_t type) {
+    return is_float(type) || type == SCOUT_INT32 || type == SCOUT_INT64 || type == SCOUT_UINT32 || type == SCOUT_UINT64;
+}
+
 /* Running sums and searches: the input's shape, or [rows, cols]; of a search the output's own shape is told. */
 static bool build_lines(const operation *o, arena *a, scout_op *out, scout_why *why) {
     int64_t in[SCOUT_MAX_RANK];
@@ -70,16 +86,18 @@ static bool build_lines(const operation *o, arena *a, scout_op *out, scout_why *
     int rank = op_ints(out, "input", in, SCOUT_MAX_RANK);
     out->input = out->output = (uint32_t)o->rec.type;
     out->weight = SCOUT_NONE;
-    out->accumulate = is_float(out->input) ? SCOUT_FP32 : out->input;
-    if (!is_float(out->input) && out->input != SCOUT_INT32 && (searches || out->input != SCOUT_INT64))
+    out->accumulate = is_float(out->input) && out->input != SCOUT_FP64 ? SCOUT_FP32 : out->input;
+    if (!is_along(out->input))
         return kind_tensors_refuse(why, "type", "%.30s of %s is not covered", out->what,
                                    dtype_get((dtype)out->input)->name);
     if (rank == 0 && !searches) memcpy(in, out->shape, sizeof in), rank = (int)out->rank;
     const int axis = rank > 0 && rank <= SCOUT_MAX_RANK ? reduce_line_axis(out, rank) : -1;
     if (axis < 0 || (searches && rank != (int)out->rank))
         return kind_tensors_refuse(why, "shape", "which dimension it goes along is not known");
-    if (!searches && (out->rank != 2 || op_ints(out, "axes", in + rank, 0) > 1 ||
-                      product(rank, in) != checked_mul(out->shape[0], out->shape[1]) || in[axis] != out->shape[1]))
+    const int64_t rows = out->rank == 1 ? 1 : out->shape[0]; /* a line alone is told as it is */
+    if (!searches &&
+        (out->rank > 2 || op_ints(out, "axes", in + rank, 0) > 1 ||
+         product(rank, in) != checked_mul(rows, out->shape[out->rank - 1]) || in[axis] != out->shape[out->rank - 1]))
         return kind_tensors_refuse(why, "shape", "its axis does not make as many rows as its shape says");
     for (int d = 0; searches && d < rank; d++)
         if (out->shape[d] < 1 || (d == axis ? out->shape[d] > in[d] : out->shape[d] != in[d]))
@@ -96,9 +114,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     if (!out->what) return kind_tensors_refuse(why, "feature", "\"what\" does not say which reduction it is");
     const reduce_operator *is = reduce_operator_of(out, NULL);
     if (!is) return kind_tensors_refuse(why, "feature", "the reduction %.60s is not covered", out->what);
-    if (op_field(out, "quant") || op_real(out, "select_last_index", 0) != 0)
-        return kind_tensors_refuse(why, "feature",
-                                   "quantising inside, and the last of several places, are not covered");
+    if (op_field(out, "quant")) return kind_tensors_refuse(why, "feature", "quantising inside is not covered");
     if (!set_types(is, &o->rec, out, why) || !read_form(out, &f, why)) return false;
     kind_tensors to = kind_tensors_of(out, a, why);
     /* the harness fills with positive numbers what is called scales */
@@ -117,13 +133,15 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 static double tolerance(const scout_op *op) {
     const reduce_operator *is = reduce_operator_of(op, NULL);
     const double rounding = kind_rounding(op->output), x = (double)op_elements(&op->tensors[REDUCE_X]);
-    if (op_is(op, "cumsum") && rounding > 0)
-        return rounding + 0x1p-24 * (16 + 6 * sqrt((double)reduce_lines_of(op).length));
+    const double inside = op->input == SCOUT_FP64 ? 0x1p-53 : 0x1p-24;
+    if (reduce_goes_along(op) && !op_is(op, "topk") && rounding > 0)
+        return rounding + inside * (16 + 6 * sqrt((double)reduce_lines_of(op).length));
     if (!is || is->exact || rounding == 0) return 0;
-    return rounding + 0x1p-24 * (16 + 6 * sqrt(x / (double)op_elements(&op->tensors[REDUCE_Y])));
+    return rounding + inside * (16 + 6 * sqrt(x / (double)op_elements(&op->tensors[REDUCE_Y])));
 }
 
 static double specials(const scout_op *op) {
+    if (op_is(op, "logsumexp")) return (double)op_elements(&op->tensors[REDUCE_X]);
     return op_is(op, "logsum") ? (double)op_elements(&op->tensors[REDUCE_Y]) : 0;
 }
 

@@ -20,6 +20,9 @@ typedef struct pool_problem {
     op_activation activation; /* of such an average */
 } pool_problem;
 
+/* Others interpolate. */
+static inline int pool_has_windows(const scout_op *op) { return op_is(op, "max") || op_is(op, "average"); }
+
 static inline pool_problem pool_problem_of(const scout_op *op) {
     const scout_tensor *in = &op->tensors[POOL_INPUT], *out = &op->tensors[POOL_OUTPUT];
     pool_problem p;

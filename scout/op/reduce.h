@@ -21,7 +21,8 @@ enum { REDUCE_X = 0, REDUCE_Y = 1, REDUCE_PLACES = 2 };
     X(sumsquare, 1, 0, 0, 0)                                                                                           \
     X(logsum, 0, 0, 0, 1)                                                                                              \
     X(argmax, 1, 1, 1, 0)                                                                                              \
-    X(argmin, 1, 1, 1, 0)
+    X(argmin, 1, 1, 1, 0)                                                                                              \
+    X(logsumexp, 0, 0, 0, 0)
 
 typedef enum reduce_id {
 #define REDUCE_ID(name, wholes, place, exact, positive) REDUCE_##name,
@@ -58,6 +59,7 @@ typedef struct reduce_side {
 
 typedef struct reduce_problem {
     reduce_side kept, reduced;
+    int last; /* of equal places: the last one, not the first */
 } reduce_problem;
 
 static inline void reduce_add(reduce_side *s, int64_t dim, int64_t stride) {
@@ -77,6 +79,7 @@ static inline reduce_problem reduce_problem_of(const scout_op *op) {
     reduce_problem p;
     memset(&p, 0, sizeof p);
     p.kept.count = p.reduced.count = 1;
+    p.last = op_real(op, "select_last_index", 0) != 0;
     for (uint32_t d = x->rank; d-- > 0;)
         reduce_add(y->dims[d] == x->dims[d] ? &p.kept : &p.reduced, x->dims[d], x->strides[d]);
     reduce_side *const sides[] = {&p.kept, &p.reduced};
@@ -85,16 +88,19 @@ static inline reduce_problem reduce_problem_of(const scout_op *op) {
     return p;
 }
 
-/* What goes along lines of one dimension and brings them down to `kept` numbers: running sums (cumsum), whose output
- * has them all, and searches (topk): the best ones, in order, with their places in a third tensor. Of equal ones the
- * first comes first. */
+/* What goes along lines of one dimension and brings them down to `kept` numbers: running sums and products (cumsum,
+ * cumprod), whose output has them all, and searches (topk): the best ones, in order, with their places in a third
+ * tensor. Of equal ones the first comes first. */
 typedef struct reduce_lines {
     int64_t outer, length, inner, kept; /* inner: elements between neighbours of a line */
     int searches, largest;
+    int products;            /* running ones, not sums */
     int exclusive, backward; /* of running sums: without the element itself; from the end */
 } reduce_lines;
 
-static inline int reduce_goes_along(const scout_op *op) { return op_is(op, "cumsum") || op_is(op, "topk"); }
+static inline int reduce_goes_along(const scout_op *op) {
+    return op_is(op, "cumsum") || op_is(op, "cumprod") || op_is(op, "topk");
+}
 
 /* The dimension of its input that the lines go along: the last one where nothing is said. */
 static inline int reduce_line_axis(const scout_op *op, int rank) {
@@ -114,6 +120,7 @@ static inline reduce_lines reduce_lines_of(const scout_op *op) {
     for (int d = 0; d < axis; d++) l.outer *= x->dims[d];
     for (int d = axis + 1; d < (int)x->rank; d++) l.inner *= x->dims[d];
     l.searches = op_is(op, "topk"), l.largest = op_number(op, "largest", 1) != 0;
+    l.products = op_is(op, "cumprod");
     l.exclusive = op_number(op, "exclusive", 0) != 0, l.backward = op_number(op, "reverse", 0) != 0;
     return l;
 }

@@ -7,6 +7,7 @@
 #define CPU_CANDIDATES(each)                                                                                          \
     each(cpu_gemm_onednn)                                                                                             \
     each(cpu_gemm_openblas)                                                                                           \
+    each(cpu_gemm_openblas_fp64)                                                                                      \
     each(cpu_gemm_tiled)                                                                                              \
     each(cpu_gemm_widened)                                                                                            \
     each(cpu_gemm_int4)                                                                                               \
@@ -19,6 +20,7 @@
     each(cpu_conv_depthwise)                                                                                          \
     each(cpu_pool_onednn)                                                                                             \
     each(cpu_pool_direct)                                                                                             \
+    each(cpu_sample_points)                                                                                           \
     each(cpu_resize_rows)                                                                                             \
     each(cpu_norm_onednn)                                                                                             \
     each(cpu_norm_rows)                                                                                               \
@@ -29,6 +31,7 @@
     each(cpu_reduce_onednn)                                                                                           \
     each(cpu_reduce_loop)                                                                                             \
     each(cpu_reduce_lines)                                                                                            \
+    each(cpu_reduce_any)                                                                                              \
     each(cpu_attention_onednn)                                                                                        \
     each(cpu_attention_tiled)                                                                                         \
     each(cpu_embedding_rows)                                                                                          \
@@ -36,6 +39,7 @@
     each(cpu_move_copy)                                                                                               \
     each(cpu_scatter_rows)                                                                                            \
     each(cpu_move_onednn)                                                                                             \
+    each(cpu_quantize_any)                                                                                            \
     each(cpu_quantize_rows)                                                                                           \
     each(cpu_recurrent_onednn)                                                                                        \
     each(cpu_recurrent_steps)

@@ -144,7 +144,9 @@ void cpu_number_store(uint32_t type, void *data, int64_t at, double value) {
     case SCOUT_INT16: halves[at] = (uint16_t)(int16_t)clamp(value, INT16_MIN, INT16_MAX); break;
     case SCOUT_UINT16: halves[at] = (uint16_t)clamp(value, 0, UINT16_MAX); break;
     case SCOUT_UINT32: ((uint32_t *)data)[at] = (uint32_t)clamp(value, 0, UINT32_MAX); break;
-    case SCOUT_UINT64: ((uint64_t *)data)[at] = value > 0 ? (uint64_t)checked_from_double(rint(value)) : 0; break;
+    case SCOUT_UINT64:
+        ((uint64_t *)data)[at] = value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)rint(value) : 0;
+        break;
     case SCOUT_BOOL: bytes[at] = value != 0; break;
     case SCOUT_INT8: bytes[at] = (uint8_t)(int8_t)clamp(value, -128, 127); break;
     case SCOUT_UINT8: bytes[at] = (uint8_t)clamp(value, 0, 255); break;

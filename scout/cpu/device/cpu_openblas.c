@@ -68,7 +68,8 @@ static bool open_one(const char *const *names) {
     if (!handle) return false;
     *(void **)&parallel = libraries_symbol(handle, "openblas_get_parallel", &the_why);
     *(void **)&l->sgemm = libraries_symbol(handle, "cblas_sgemm", &the_why);
-    if (!parallel || !l->sgemm) return false;
+    *(void **)&l->dgemm = libraries_symbol(handle, "cblas_dgemm", &the_why);
+    if (!parallel || !l->sgemm || !l->dgemm) return false;
     if (parallel() != PARALLEL_OPENMP) {
         scout_say(&the_why, SCOUT_NO, "library",
                   "%.100s is not built on OpenMP: its threads would compete with ours (package libopenblas0-openmp)",

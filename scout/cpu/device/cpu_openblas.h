@@ -12,6 +12,7 @@ typedef void cpu_openblas_sbgemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE tr
 
 typedef struct cpu_openblas {
     __typeof__(&cblas_sgemm) sgemm;
+    __typeof__(&cblas_dgemm) dgemm;
     cpu_openblas_sbgemm *sbgemm; /* NULL: this build has none */
     char version[48];
     char path[256];

@@ -8,7 +8,6 @@
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/device/cpu_vector.h"
 #include "scout/op/pool.h"
-#include "scout/op/resize.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -198,7 +197,7 @@ static uint64_t workspace_bytes(const pool_problem *p) {
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
-    if (resize_is(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
+    if (!pool_has_windows(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
     const pool_problem p = pool_problem_of(op);
     (void)device;
     return cpu_team_room(workspace_bytes(&p), op->workspace_limit, why);

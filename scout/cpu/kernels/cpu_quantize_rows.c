@@ -120,8 +120,11 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const quantize_problem p = quantize_problem_of(op);
     (void)device;
     if (cpu_team_size() > MOST_THREADS) return scout_say(why, SCOUT_NO, "hardware", "too many threads");
-    if (cpu_convert_known(p.quantizes ? p.from : p.to)) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "type", "takes fp32, fp16 and bf16");
+    const uint32_t bytes = p.quantizes ? p.to : p.from;
+    if (p.block > 0) return scout_say(why, SCOUT_NO, "feature", "blocks are not its work");
+    if (cpu_convert_known(p.quantizes ? p.from : p.to) && (bytes == SCOUT_INT8 || bytes == SCOUT_UINT8))
+        return SCOUT_OK;
+    return scout_say(why, SCOUT_NO, "type", "takes fp32, fp16 and bf16 to 8 bits, and back");
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,

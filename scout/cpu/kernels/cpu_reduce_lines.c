@@ -1,6 +1,6 @@
-/* Running sums and the largest of each line, by own loops over lines of one dimension. Running sums take neighbouring
- * lines together, so that memory is read in order; a search keeps the best so far in a heap. The baseline, as no
- * library here has them. */
+/* Running sums and products and the largest of each line, by own loops over lines of one dimension. Running sums take
+ * neighbouring lines together, so that memory is read in order; a search keeps the best so far in a heap. The baseline,
+ * as no library here has them. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -8,11 +8,12 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { COLUMNS = 64, BLOCK = 512 };
 
 typedef struct place {
-    double value;
+    int64_t key; /* in the order of the values */
     int64_t at;
 } place;
 
@@ -26,12 +27,14 @@ struct scout_plan {
 
 #define RUN(type, sum_type, load, store)                                                                               \
     do {                                                                                                               \
-        sum_type sums[COLUMNS] = {0};                                                                                  \
+        sum_type sums[COLUMNS];                                                                                        \
+        for (int j = 0; j < COLUMNS; j++) sums[j] = l->products ? 1 : 0;                                               \
         for (int64_t k = 0; k < l->length; k++) {                                                                      \
             const int64_t row = from + (l->backward ? l->length - 1 - k : k) * l->inner;                               \
             for (int64_t j = 0; j < count; j++) {                                                                      \
                 const sum_type before = sums[j];                                                                       \
-                sums[j] += (sum_type)load(((const type *)x)[row + j]);                                                 \
+                const sum_type one = (sum_type)load(((const type *)x)[row + j]);                                       \
+                sums[j] = l->products ? sums[j] * one : sums[j] + one;                                                 \
                 ((type *)y)[row + j] = (type)store(l->exclusive ? before : sums[j]);                                   \
             }                                                                                                          \
         }                                                                                                              \
@@ -44,6 +47,7 @@ static void run_lines(const reduce_lines *l, uint32_t type, const void *x, void 
     case SCOUT_FP64: RUN(double, double, , ); break;
     case SCOUT_FP16: RUN(uint16_t, float, cpu_number_from_fp16, cpu_number_to_fp16); break;
     case SCOUT_BF16: RUN(uint16_t, float, cpu_number_from_bf16, cpu_number_to_bf16); break;
+    case SCOUT_UINT32:
     case SCOUT_INT32: RUN(uint32_t, uint32_t, , ); break;
     default: RUN(uint64_t, uint64_t, , ); break;
     }
@@ -64,9 +68,29 @@ static void run_share(void *context, int thread, int threads) {
 
 /* --- searches --- */
 
+/* A double's bits, the ones below 0 turned around; -0 is 0. */
+static int64_t key_of(double x) {
+    const double value = x + 0.0;
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits < 0 ? INT64_MIN - bits : bits;
+}
+
+/* Integers of 64 bits are keys themselves, without a sign less half of their range; a double holds all others. */
+static void load_keys(uint32_t type, const void *x, int64_t at, int64_t step, int64_t count, int64_t *keys) {
+    const int64_t half = type == SCOUT_UINT64 ? INT64_MIN : 0;
+    if (type == SCOUT_INT64 || type == SCOUT_UINT64) {
+        for (int64_t k = 0; k < count; k++) keys[k] = ((const int64_t *)x)[at + k * step] ^ half;
+        return;
+    }
+    double block[BLOCK];
+    cpu_number_load(type, x, at, step, count, block);
+    for (int64_t k = 0; k < count; k++) keys[k] = key_of(block[k]);
+}
+
 /* Of equal values the first one is better. */
 static bool is_worse(const reduce_lines *l, const place *a, const place *b) {
-    if (a->value != b->value) return l->largest ? a->value < b->value : a->value > b->value;
+    if (a->key != b->key) return l->largest ? a->key < b->key : a->key > b->key;
     return a->at > b->at;
 }
 
@@ -82,14 +106,13 @@ static void sift(const reduce_lines *l, place *heap, int64_t count, int64_t k) {
 }
 
 static void search_line(const reduce_lines *l, uint32_t type, const void *x, int64_t base, place *heap) {
-    double block[BLOCK];
-    int64_t held = 0;
+    int64_t keys[BLOCK], held = 0;
     for (int64_t at = 0; at < l->length; at += BLOCK) {
         const int64_t here = l->length - at < BLOCK ? l->length - at : BLOCK;
-        cpu_number_load(type, x, base + at * l->inner, l->inner, here, block);
+        load_keys(type, x, base + at * l->inner, l->inner, here, keys);
         for (int64_t k = 0; k < here; k++) {
-            if (held == l->kept && (l->largest ? block[k] <= heap[0].value : block[k] >= heap[0].value)) continue;
-            const place found = {block[k], at + k};
+            if (held == l->kept && (l->largest ? keys[k] <= heap[0].key : keys[k] >= heap[0].key)) continue;
+            const place found = {keys[k], at + k};
             if (held < l->kept) {
                 heap[held++] = found;
                 for (int64_t i = held / 2 - 1; held == l->kept && i >= 0; i--) sift(l, heap, held, i);
@@ -112,13 +135,16 @@ static void search_share(void *context, int thread, int threads) {
     const reduce_lines *l = &job->plan->l;
     place *const heap = job->plan->heaps + thread * l->kept;
     int64_t from, to;
+    const size_t size = (size_t)cpu_number_bits(job->plan->type) / 8;
+    const char *const x = job->args->tensors[REDUCE_X];
+    char *const y = job->args->tensors[REDUCE_Y];
     cpu_team_share(l->outer * l->inner, thread, threads, &from, &to);
     for (int64_t line = from; line < to; line++) {
-        const int64_t outer = line / l->inner, column = line % l->inner;
-        search_line(l, job->plan->type, job->args->tensors[REDUCE_X], outer * l->length * l->inner + column, heap);
+        const int64_t outer = line / l->inner, column = line % l->inner, base = outer * l->length * l->inner + column;
+        search_line(l, job->plan->type, x, base, heap);
         for (int64_t k = 0; k < l->kept; k++) {
             const int64_t to_at = (outer * l->kept + k) * l->inner + column;
-            cpu_number_store(job->plan->type, job->args->tensors[REDUCE_Y], to_at, heap[k].value);
+            memcpy(y + (size_t)to_at * size, x + (size_t)(base + heap[k].at * l->inner) * size, size);
             ((int64_t *)job->args->tensors[REDUCE_PLACES])[to_at] = heap[k].at;
         }
     }
@@ -169,7 +195,7 @@ const scout_candidate cpu_reduce_lines = {
     .flags = SCOUT_OWN | SCOUT_BASELINE,
     .priority = 50,
     .name = "cpu_lines",
-    .about = "running sums and the largest of each line, by own loops",
+    .about = "running sums and products and the largest of each line, by own loops",
     .approach = "CUSTOM_KERNEL",
     .precisions = (const char *const[]){"fp32", "bf16", "fp16", "int64", "int32", NULL},
     .supports = supports,

@@ -206,6 +206,7 @@ static bool plan_of(const scout_op *op, scout_plan *p) {
     if (!is) return false;
     p->what = is->what;
     p->p = reduce_problem_of(op);
+    if (p->p.last) return false;
     p->wholes = cpu_number_whole(op->input);
     p->threads = cpu_team_size();
     p->rows = p->p.reduced.strides[0] == 1 && p->p.reduced.count > 1;

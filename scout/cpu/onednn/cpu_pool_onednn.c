@@ -2,7 +2,6 @@
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
 #include "scout/cpu/onednn/cpu_onednn_single.h"
 #include "scout/op/pool.h"
-#include "scout/op/resize.h"
 
 #include <limits.h>
 
@@ -66,7 +65,7 @@ static bool fits(const pool_problem *p) {
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
-    if (resize_is(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
+    if (!pool_has_windows(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
     const pool_problem p = pool_problem_of(op);
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;

@@ -2,6 +2,7 @@
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/pool.h"
 #include "scout/op/resize.h"
+#include "scout/op/sample.h"
 
 #include <math.h>
 
@@ -10,7 +11,7 @@ static scout_answer open(const scout_op *op, void **state, scout_why *why) {
     *state = p;
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference of this pool");
     memset(p, 0, sizeof *p);
-    if (!resize_is(op)) *p = pool_problem_of(op);
+    if (!resize_is(op) && !sample_is(op)) *p = pool_problem_of(op);
     return SCOUT_OK;
 }
 
@@ -82,6 +83,53 @@ static void interpolate(const scout_op *op, const resize_problem *p, const void 
     *want = sum, *spread = sqrt(squares);
 }
 
+typedef struct taps_sum {
+    double sum, squares, most;
+    int64_t taps;
+} taps_sum;
+
+static void add_sample(taps_sum *s, const scout_op *op, const void *input, int64_t plane, const int64_t *places,
+                       const double *weights, int count) {
+    for (int k = 0; k < count; k++) {
+        double x;
+        cpu_number_load(op->input, input, plane + places[k], 1, 1, &x);
+        x *= weights[k];
+        s->most = s->taps == 0 ? x : fmax(s->most, x);
+        s->sum += x, s->squares += x * x, s->taps++;
+    }
+}
+
+/* One output of a grid's points or a region's bins, from its place in the output. */
+static void sample(const scout_op *op, void *const *tensors, int64_t at, double *want, double *spread) {
+    const sample_problem p = sample_problem_of(op, op->tensors[SAMPLE_INPUT].dims);
+    const int64_t bin[2] = {at / p.out[1] % p.out[0], at % p.out[1]}, rest = at / p.out[1] / p.out[0];
+    const int64_t channel = rest % p.channels, which = rest / p.channels;
+    const uint32_t type = op->tensors[SAMPLE_GRID].type;
+    int64_t image = which, places[SAMPLE_TAPS];
+    double told[4], weights[SAMPLE_TAPS], over = 1;
+    taps_sum s = {0, 0, 0, 0};
+    if (!p.regions) {
+        const int64_t point = (which * p.out[0] + bin[0]) * p.out[1] + bin[1];
+        cpu_number_load(type, tensors[SAMPLE_GRID], 2 * point, 1, 2, told);
+        const int64_t plane = (image * p.channels + channel) * p.in[0] * p.in[1];
+        const int count = sample_taps(&p, told[0], told[1], places, weights);
+        add_sample(&s, op, tensors[SAMPLE_INPUT], plane, places, weights, count);
+    } else {
+        image = ((const int64_t *)tensors[SAMPLE_BATCHES])[which];
+        cpu_number_load(type, tensors[SAMPLE_ROIS], 4 * which, 1, 4, told);
+        const sample_region r = sample_region_of(&p, told);
+        const int64_t plane = (image * p.channels + channel) * p.in[0] * p.in[1];
+        for (int64_t k = 0; r.points[1] > 0 && k < r.points[0] * r.points[1]; k++) {
+            const int64_t point[2] = {k / r.points[1], k % r.points[1]};
+            const int count = sample_point(&p, &r, bin, point, places, weights);
+            add_sample(&s, op, tensors[SAMPLE_INPUT], plane, places, weights, count);
+        }
+        if (p.mode != SAMPLE_MAX) over = sample_points(&r);
+    }
+    *want = p.mode == SAMPLE_MAX ? s.most : s.sum / over;
+    *spread = sqrt(s.squares) / over + 0x1p-24;
+}
+
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
                             int64_t count, double *want, double *spread, double *scratch) {
     const pool_problem *p = state;
@@ -92,6 +140,8 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
         for (int64_t k = 0; k < count; k++) interpolate(op, &r, tensors[POOL_INPUT], from + k, &want[k], &spread[k]);
         return SCOUT_OK;
     }
+    for (int64_t k = 0; sample_is(op) && k < count; k++) sample(op, tensors, from + k, &want[k], &spread[k]);
+    if (sample_is(op)) return SCOUT_OK;
     for (int64_t k = 0; k < count; k++) {
         const int64_t at = from + k;
         const int64_t rest = p->w.last ? at / p->channels % places : at % places;

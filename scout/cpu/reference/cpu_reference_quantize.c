@@ -3,6 +3,7 @@
 #include "scout/op/quantize.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 static const double half_a_step = 0.5 + 0x1p-9, within = 0x1p-10; /* within: the kind's tolerance */
 
@@ -35,21 +36,36 @@ static scout_answer compute_dynamic(const scout_op *op, void *const *tensors, ui
     return SCOUT_OK;
 }
 
+static const struct {
+    uint32_t type;
+    double low, high;
+} ranges[] = {{SCOUT_INT8, -128, 127},    {SCOUT_UINT8, 0, 255},         {SCOUT_INT16, -32768, 32767},
+              {SCOUT_UINT16, 0, 65535},   {SCOUT_INT4, -8, 7},           {SCOUT_UINT4, 0, 15},
+              {SCOUT_FP8E4M3, -448, 448}, {SCOUT_FP8E5M2, -57344, 57344}};
+
+/* Below these numbers half a step of a short float grows no smaller. */
+static double least_of(uint32_t type) {
+    return type == SCOUT_FP16 || type == SCOUT_FP8E5M2 ? 0x1p-14 : type == SCOUT_FP8E4M3 ? 0x1p-6 : 0;
+}
+
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
                             int64_t count, double *want, double *spread, double *scratch) {
     if (op_is(op, "dynamic")) return compute_dynamic(op, tensors, output, want, spread);
     const quantize_problem p = quantize_problem_of(op);
-    const double low = p.to == SCOUT_INT8 ? -128 : 0, high = p.to == SCOUT_INT8 ? 127 : 255;
+    const bool steps = p.quantizes && cpu_number_whole(p.to); /* is rounded to whole numbers */
+    double low = 0, high = 0;
+    for (size_t k = 0; k < sizeof ranges / sizeof ranges[0]; k++)
+        if (ranges[k].type == p.to) low = ranges[k].low, high = ranges[k].high;
     (void)state, (void)output, (void)scratch;
     for (int64_t k = 0; k < count; k++) {
-        const int64_t channel = (from + k) / p.inner % p.channels;
+        const int64_t channel = quantize_side(&p, from + k);
         double x, scale, zero = 0;
         cpu_number_load(p.from, tensors[0], from + k, 1, 1, &x);
         cpu_number_load(p.scale_type, tensors[p.scales], channel, 1, 1, &scale);
         if (p.zero_points >= 0)
             cpu_number_load(op->tensors[p.zero_points].type, tensors[p.zero_points], channel, 1, 1, &zero);
         want[k] = p.quantizes ? fmin(high, fmax(low, x / scale + zero)) : (x - zero) * scale;
-        spread[k] = p.quantizes ? half_a_step / within - fabs(want[k]) : p.to == SCOUT_FP16 ? 0x1p-14 : 0;
+        spread[k] = steps ? half_a_step / within - fabs(want[k]) : least_of(p.to);
     }
     return SCOUT_OK;
 }

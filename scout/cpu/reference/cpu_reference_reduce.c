@@ -47,15 +47,17 @@ static size_t scratch(const void *context, const scout_op *op) {
 
 /* All that any of the reductions needs of a row. */
 typedef struct sums {
-    double sum, absolute, squares, product, least, most, first; /* first: of the row */
+    double sum, absolute, squares, product, exponentials, least, most;
+    bool last; /* of equal places the last one */
     int64_t whole_sum, whole_absolute, whole_squares, whole_product;
     int64_t least_at, most_at, count;
 } sums;
 
 static void take(sums *s, double x) {
     const uint64_t w = (uint64_t)checked_from_double(x);
-    if (s->count == 0 || x < s->least) s->least = x, s->least_at = s->count;
-    if (s->count == 0 || x > s->most) s->most = x, s->most_at = s->count;
+    if (s->count == 0 || x < s->least || (s->last && x == s->least)) s->least = x, s->least_at = s->count;
+    if (s->count == 0 || x > s->most || (s->last && x == s->most)) s->most = x, s->most_at = s->count;
+    s->exponentials += exp(x);
     s->sum += x, s->absolute += fabs(x), s->squares += x * x, s->product *= x;
     s->whole_sum = (int64_t)((uint64_t)s->whole_sum + w);
     s->whole_absolute = (int64_t)((uint64_t)s->whole_absolute + (x < 0 ? 0 - w : w));
@@ -67,6 +69,8 @@ static void take(sums *s, double x) {
 static double wrapped(uint32_t type, int64_t value) {
     switch (type) {
     case SCOUT_INT32: return (double)(int32_t)(uint32_t)(uint64_t)value;
+    case SCOUT_UINT32: return (double)(uint32_t)(uint64_t)value;
+    case SCOUT_UINT64: return (double)(uint64_t)value;
     case SCOUT_INT8: return (double)(int8_t)(uint8_t)(uint64_t)value;
     case SCOUT_UINT8: return (double)(uint8_t)(uint64_t)value;
     default: return (double)value;
@@ -86,6 +90,7 @@ static double of_floats(reduce_id id, const sums *s) {
         [REDUCE_logsum] = log(s->sum),
         [REDUCE_argmax] = (double)s->most_at,
         [REDUCE_argmin] = (double)s->least_at,
+        [REDUCE_logsumexp] = log(s->exponentials),
     };
     return all[id];
 }
@@ -112,12 +117,34 @@ static double spread_of(const state *s, const sums *of) {
     const double smallest = s->type == SCOUT_FP16 ? 0x1p-14 : s->id == REDUCE_prod ? 0x1p-100 : 0x1p-126;
     if (s->id == REDUCE_sum) return sqrt(of->squares) + smallest;
     if (s->id == REDUCE_mean) return sqrt(of->squares) / (double)of->count + smallest;
-    return s->id == REDUCE_logsum ? 1 : smallest;
+    return s->id == REDUCE_logsum || s->id == REDUCE_logsumexp ? 1 : smallest;
 }
 
 static double in_range(uint32_t type, double want) {
-    const double largest = type == SCOUT_FP16 ? 0x1.ffep15 : type == SCOUT_BF16 ? 0x1.ffp127 : 0x1.ffffffp127;
+    const double largest = type == SCOUT_FP16   ? 0x1.ffep15
+                           : type == SCOUT_BF16 ? 0x1.ffp127
+                           : type == SCOUT_FP32 ? 0x1.ffffffp127
+                                                : INFINITY;
     return fabs(want) >= largest ? copysign(INFINITY, want) : want;
+}
+
+/* By definition: the product of all that comes before. Below its type's normal numbers one is coarse. */
+static void multiply_along(const state *s, const void *x, int64_t base, double *want, double *spread) {
+    const reduce_lines *l = &s->lines;
+    const double smallest = s->type == SCOUT_FP16 ? 0x1p-14 : s->type == SCOUT_FP64 ? 0x1p-1000 : 0x1p-100;
+    double product = 1;
+    uint64_t whole = 1;
+    for (int64_t k = 0; k < l->length; k++) {
+        const int64_t at = (l->backward ? l->length - 1 - k : k) * l->inner;
+        const double before = product;
+        const uint64_t whole_before = whole;
+        double value;
+        cpu_number_load(s->type, x, base + at, 1, 1, &value);
+        product *= value, whole *= (uint64_t)checked_from_double(value);
+        want[at] = s->wholes ? wrapped(s->type, (int64_t)(l->exclusive ? whole_before : whole))
+                             : in_range(s->type, l->exclusive ? before : product);
+        spread[at] = s->wholes ? 0 : smallest;
+    }
 }
 
 /* By definition: the sum of all that comes before. */
@@ -166,6 +193,8 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
         if (line >= s->lines.inner) continue; /* one call makes the whole line */
         if (s->lines.searches)
             search_along(s, tensors[REDUCE_X], base, output == REDUCE_PLACES, want + k);
+        else if (s->lines.products)
+            multiply_along(s, tensors[REDUCE_X], base, want + k, spread + k);
         else
             sum_along(s, tensors[REDUCE_X], base, want + k, spread + k);
     }
@@ -174,7 +203,7 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
         return SCOUT_OK;
     }
     for (int64_t k = 0; k < count; k++) {
-        sums all = {.product = 1, .whole_product = 1};
+        sums all = {.product = 1, .whole_product = 1, .last = s->p.last != 0};
         int64_t base, offset;
         (void)reduce_to(&s->p.kept, from + k, &base);
         for (int64_t at = 0; at < reduced->count;) {

@@ -27,6 +27,7 @@
     each(dnn_pool)                                                                                                    \
     each(own_pool_direct)                                                                                             \
     each(own_resize)                                                                                                  \
+    each(own_sample)                                                                                                  \
     each(own_norm_long) /* long rows, with a compile-time number of threads */                                   \
     each(own_norm_rows) /* contiguous rows, each read once */                                                  \
     each(own_norm_any) /* any rows, batch and lrn */                                                                  \

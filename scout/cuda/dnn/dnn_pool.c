@@ -3,7 +3,6 @@
  * refused here. */
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/op/pool.h"
-#include "scout/op/resize.h"
 
 #include <limits.h>
 
@@ -31,7 +30,7 @@ static scout_answer check_axis(const pool_problem *p, const window_axis *a, scou
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
-    if (resize_is(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
+    if (!pool_has_windows(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
     const pool_problem p = pool_problem_of(op);
     cudnnDataType_t type;
     (void)device;

@@ -23,6 +23,7 @@ static int plan_of(const scout_op *op, scout_plan *p) {
         return search_pass_fits(&p->search);
     }
     p->running = (running_pass){.type = (int)op->input,
+                                .products = l.products,
                                 .exclusive = l.exclusive,
                                 .backward = l.backward,
                                 .outer = l.outer,

@@ -6,7 +6,6 @@
 #include "scout/cuda/device/cuda_candidates.h"
 #include "scout/cuda/device/cuda_device.h"
 #include "scout/op/pool.h"
-#include "scout/op/resize.h"
 
 #include <stdbool.h>
 
@@ -45,7 +44,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const pool_config plain = {.lanes = 1, .vector = 0};
     pool_shape shape;
     (void)device;
-    if (resize_is(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
+    if (!pool_has_windows(op)) return scout_say(why, SCOUT_NO, "feature", "interpolation is not its work");
     if (shape_of(op, &shape) && pool_direct_fits(&shape, &plain)) return SCOUT_OK;
     return scout_say(why, SCOUT_NO, "shape", "a plane or image of this pool exceeds the kernel's 32-bit counters");
 }

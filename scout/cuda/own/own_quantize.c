@@ -1,10 +1,12 @@
 /* quantize_rows as a candidate: to 8 bits and back; dynamic quantising runs quantize_range first, for scale and zero
- * point. */
+ * point. Other types, and blocks, are quantize_any's. */
 #include "scout/cuda/own/own.h"
 #include "scout/op/quantize.h"
 
 struct scout_plan {
     quantize_rows rows;
+    quantize_any any; /* where `plain` */
+    int plain;
     int scales, zero_points, y; /* tensors; zero_points -1: none */
     int dynamic;
     int64_t count;
@@ -12,20 +14,23 @@ struct scout_plan {
 
 static int plan_of(const scout_op *op, scout_plan *p) {
     const quantize_problem q = quantize_problem_of(op);
-    *p = (scout_plan){{(int)q.from, (int)q.to, (int)q.scale_type, q.outer, q.channels, q.inner, own_pass_config(NULL)},
-                      q.scales,
-                      q.zero_points,
-                      q.y,
-                      q.dynamic,
-                      op_elements(&op->tensors[0])};
-    return quantize_rows_fits(&p->rows);
+    const int from = (int)q.from, to = (int)q.to, scale = (int)q.scale_type;
+    *p = (scout_plan){.rows = {from, to, scale, q.outer, q.channels, q.inner, own_pass_config(NULL)},
+                      .any = {from, to, scale, q.block > 0, q.outer, q.channels, q.inner, q.block > 0 ? q.block : 1},
+                      .scales = q.scales,
+                      .zero_points = q.zero_points,
+                      .y = q.y,
+                      .dynamic = q.dynamic,
+                      .count = op_elements(&op->tensors[0])};
+    p->plain = q.block > 0 || !quantize_rows_fits(&p->rows);
+    return !p->plain || (!q.dynamic && quantize_any_fits(&p->any));
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     scout_plan p;
     (void)device;
     if (plan_of(op, &p)) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "type", "quantize_rows takes fp32, fp16 and bf16 to int8 and uint8, and back");
+    return scout_say(why, SCOUT_NO, "type", "quantize_rows takes fp32, fp16 and bf16 to 4, 8 and 16 bits, and back");
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
@@ -45,15 +50,16 @@ static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why
                                                 t[p->zero_points], args->stream);
         if (found) return cuda_device_answer((cudaError_t)found, "launching quantize_range", why);
     }
-    const int error = quantize_rows_launch(&p->rows, t[0], t[p->scales], p->zero_points < 0 ? NULL : t[p->zero_points],
-                                           t[p->y], args->stream);
+    const void *const zeros = p->zero_points < 0 ? NULL : t[p->zero_points];
+    const int error = p->plain ? quantize_any_launch(&p->any, t[0], t[p->scales], zeros, t[p->y], args->stream)
+                               : quantize_rows_launch(&p->rows, t[0], t[p->scales], zeros, t[p->y], args->stream);
     return error ? cuda_device_answer((cudaError_t)error, "launching quantize_rows", why) : SCOUT_OK;
 }
 
 static int describe(const scout_plan *p, char *json, size_t room) {
-    return snprintf(json, room,
-                    "{\"kernel\":\"quantize_rows\",\"range\":%d,\"scales\":%lld,\"threads\":%d,\"resident\":%d}",
-                    p->dynamic, (long long)p->rows.channels, p->rows.config.threads, p->rows.config.resident);
+    return snprintf(json, room, "{\"kernel\":\"%s\",\"range\":%d,\"scales\":%lld,\"threads\":%d,\"resident\":%d}",
+                    p->plain ? "quantize_any" : "quantize_rows", p->dynamic, (long long)p->rows.channels,
+                    p->rows.config.threads, p->rows.config.resident);
 }
 
 const scout_candidate own_quantize = {
@@ -63,7 +69,7 @@ const scout_candidate own_quantize = {
     .priority = 50,
     .name = "quantize_rows",
     .about =
-        "own kernels, to 8 bits and back, also dynamically; the baseline, as no library here takes scales as tensors",
+        "own kernels, to few bits and back, also dynamically; the baseline, as no library here takes scales as tensors",
     .approach = "CUSTOM_KERNEL",
     .precisions = (const char *const[]){"fp32", "bf16", "fp16", NULL},
     .supports = supports,

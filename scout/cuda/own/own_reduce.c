@@ -29,8 +29,11 @@ static int plan_of(const scout_op *op, scout_plan *p) {
     if (!is) return 0;
     const reduce_problem r = reduce_problem_of(op);
     p->what = is->what;
-    p->pass = (reduce_pass){
-        .what = operators[id], .type = (int)op->input, .kept = side_of(&r.kept), .reduced = side_of(&r.reduced)};
+    p->pass = (reduce_pass){.what = operators[id],
+                            .type = (int)op->input,
+                            .last = is->place && r.last,
+                            .kept = side_of(&r.kept),
+                            .reduced = side_of(&r.reduced)};
     return reduce_pass_fits(&p->pass);
 }
 

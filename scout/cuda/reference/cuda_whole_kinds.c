@@ -8,6 +8,7 @@
 #include "scout/op/pool.h"
 #include "scout/op/quantize.h"
 #include "scout/op/resize.h"
+#include "scout/op/sample.h"
 
 static whole_norm_tensor tensor_of(const scout_op *op, void *const *tensors, int at) {
     return at < 0 ? (whole_norm_tensor){NULL, SCOUT_NONE} : (whole_norm_tensor){tensors[at], op->tensors[at].type};
@@ -48,7 +49,8 @@ static scout_answer softmax(scout_device *device, const scout_op *op, void *cons
 CUDA_WHOLE_REFERENCE(cuda_whole_softmax, SCOUT_SOFTMAX, softmax);
 
 static int is_whole(uint32_t type) {
-    return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8;
+    return type == SCOUT_INT64 || type == SCOUT_INT32 || type == SCOUT_INT8 || type == SCOUT_UINT8 ||
+           type == SCOUT_UINT32 || type == SCOUT_UINT64;
 }
 
 static scout_answer along(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output, double *want,
@@ -103,9 +105,31 @@ static scout_answer resize(scout_device *device, const scout_op *op, void *const
     return cuda_device_answer(whole_resize(&w, want, spread, device->stream), "computing the reference", why);
 }
 
+static scout_answer sample(scout_device *device, const scout_op *op, void *const *tensors, double *want, float *spread,
+                           scout_why *why) {
+    const sample_problem p = sample_problem_of(op, op->tensors[SAMPLE_INPUT].dims);
+    const whole_sample_problem w = {.input = tensors[SAMPLE_INPUT],
+                                    .side = tensors[SAMPLE_GRID],
+                                    .batches = p.regions ? tensors[SAMPLE_BATCHES] : NULL,
+                                    .type = op->input,
+                                    .side_type = op->tensors[SAMPLE_GRID].type,
+                                    .mode = (int)p.mode,
+                                    .beyond = (int)p.beyond,
+                                    .corners = p.corners,
+                                    .half = p.half,
+                                    .sampling = p.sampling,
+                                    .scale = p.scale,
+                                    .count = p.count,
+                                    .channels = p.channels,
+                                    .in = {p.in[0], p.in[1]},
+                                    .out = {p.out[0], p.out[1]}};
+    return cuda_device_answer(whole_sample(&w, want, spread, device->stream), "computing the reference", why);
+}
+
 static scout_answer pool(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output, double *want,
                          float *spread, scout_why *why) {
     if (resize_is(op)) return resize(device, op, tensors, want, spread, why);
+    if (sample_is(op)) return sample(device, op, tensors, want, spread, why);
     const pool_problem p = pool_problem_of(op);
     whole_pool_problem w = {.input = tensors[POOL_INPUT],
                             .type = p.type,
@@ -167,7 +191,8 @@ static scout_answer quantize(scout_device *device, const scout_op *op, void *con
                                 .quantizes = p.quantizes,
                                 .outer = p.outer,
                                 .channels = p.channels,
-                                .inner = p.inner};
+                                .inner = p.inner,
+                                .block = p.block};
     if (p.dynamic) w.found = (int)output, w.scales = NULL;
     if (p.zero_points >= 0 && !p.dynamic)
         w.zero_points = tensors[p.zero_points], w.zero_type = op->tensors[p.zero_points].type;

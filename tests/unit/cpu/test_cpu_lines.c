@@ -26,9 +26,14 @@ static void lines_of_every_type(void) {
         "\"what\": \"topk\", \"shape\": [7, 64], \"input\": [7, 64], \"largest\": 0",
         "\"what\": \"topk\", \"shape\": [2, 6, 33], \"input\": [2, 40, 33], \"axis\": 1",
         "\"what\": \"topk\", \"shape\": [1, 1], \"input\": [1, 900], \"sorted\": 0"};
-    static const char *const kinds[] = {"fp32", "fp16", "bf16", "int32", "int64"};
-    for (int k = 0; k < 4; k++) check_lines(sums[k], kinds, 5);
-    for (int k = 0; k < 4; k++) check_lines(searches[k], kinds, 4);
+    static const char *const products[] = {
+        "\"what\": \"cumprod\", \"shape\": [70], \"input\": [70]",
+        "\"what\": \"cumprod\", \"shape\": [65, 9], \"exclusive\": 1",
+        "\"what\": \"cumprod\", \"shape\": [130, 17], \"input\": [2, 17, 65], \"axes\": [1], \"reverse\": 1"};
+    static const char *const kinds[] = {"fp32", "fp16", "bf16", "fp64", "int32", "int64", "uint32", "uint64"};
+    for (int k = 0; k < 4; k++) check_lines(sums[k], kinds, 8);
+    for (int k = 0; k < 3; k++) check_lines(products[k], kinds, 8);
+    for (int k = 0; k < 4; k++) check_lines(searches[k], kinds, 8);
 }
 
 static void expect_lines(const char *text, const double *x, int count, const char *output, const double *y, int kept) {
@@ -54,6 +59,8 @@ static void lines_by_hand(void) {
                  (const double[]){1, 8, 10, 17, 14}, 5);
     expect_lines("{\"op\": \"reduce\", \"what\": \"cumsum\", \"shape\": [1, 5], \"exclusive\": 1, \"reverse\": 1}", x,
                  5, "y", (const double[]){13, 6, 4, -3, 0}, 5);
+    expect_lines("{\"op\": \"reduce\", \"what\": \"cumprod\", \"shape\": [1, 5], \"exclusive\": 1}", x, 5, "y",
+                 (const double[]){1, 1, 7, 14, 98}, 5);
     static const char *const best = "{\"op\": \"reduce\", \"what\": \"topk\", \"shape\": [1, 3], \"input\": [1, 5]}";
     expect_lines(best, x, 5, "y", (const double[]){7, 7, 2}, 3);
     expect_lines(best, x, 5, "places", (const double[]){1, 3, 2}, 3);
@@ -65,11 +72,12 @@ static void lines_that_are_refused(void) {
         {"{\"op\": \"reduce\", \"what\": \"topk\", \"shape\": [4, 6], \"input\": [4, 5]}", "shape"},
         {"{\"op\": \"reduce\", \"what\": \"topk\", \"shape\": [4, 6], \"input\": [5, 9]}", "shape"},
         {"{\"op\": \"reduce\", \"what\": \"topk\", \"shape\": [4, 6], \"input\": [4, 9], \"axis\": 2}", "shape"},
-        {"{\"op\": \"reduce\", \"what\": \"topk\", \"shape\": [4, 6], \"input\": [4, 9], \"dtype\": \"int64\"}",
-         "type"},
+        {"{\"op\": \"reduce\", \"what\": \"topk\", \"shape\": [4, 6], \"input\": [4, 9], \"dtype\": \"int8\"}", "type"},
         {"{\"op\": \"reduce\", \"what\": \"cumsum\", \"shape\": [4, 6], \"dtype\": \"bool\"}", "type"},
         {"{\"op\": \"reduce\", \"what\": \"cumsum\", \"shape\": [4, 6], \"input\": [4, 6], \"axes\": 0}", "shape"}};
+    const int before = cpu_built_failures;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) cpu_built_refused(rows[k][0], rows[k][1]);
+    UNIT_INT(cpu_built_failures, before);
 }
 
 static void too_little_memory_is_refused(void) {

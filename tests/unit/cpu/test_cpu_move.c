@@ -167,6 +167,20 @@ static void quantising(void) {
                          way & 2 ? ", \"axis\": 1" : "", way & 4 ? ", \"zero_points\": 1" : "");
                 check(text, 1);
             }
+    static const char *const few[] = {"int4", "uint4", "int16", "uint16", "fp8e4m3fn", "fp8e5m2", "uint8"};
+    static const char *const ways[] = {"", ", \"axis\": 1", ", \"axis\": 1, \"block_size\": 4",
+                                       ", \"axis\": 2, \"block_size\": 16"};
+    for (int k = 0; k < 7 * 4 * 4; k++) { /* uint8 by blocks alone */
+        char text[320];
+        const char *const way = ways[k / 7 % 4], *const f = floats[k / 28 % 3];
+        const int back = k / 28 & 1;
+        if (k % 7 == 6 && !strstr(way, "block")) continue;
+        snprintf(text, sizeof text,
+                 "{\"op\": \"quantize\", \"what\": \"%s\", \"shape\": [3, 5, 331], \"dtype\": \"%s\", "
+                 "\"out_dtype\": \"%s\", \"zero_points\": %d%s}",
+                 back ? "dequantize" : "quantize", back ? few[k % 7] : f, back ? f : few[k % 7], k % 2, way);
+        check(text, 1);
+    }
     check("{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [3, 1031], \"dtype\": \"fp32\", \"out_dtype\": "
           "\"uint8\"}",
           1);
@@ -326,6 +340,13 @@ static void quantised_by_hand(void) {
     cpu_built_put(&b, "scales", 0, 0.5), cpu_built_put(&b, "x", 0, -7);
     expect_output(&b, "y", (const double[]){-3.5, 0.5}, 2, 1e-5);
     cpu_built_end(&b);
+    begin(&b,
+          "{\"op\": \"quantize\", \"what\": \"dequantize\", \"shape\": [1, 4], \"dtype\": \"int16\", \"out_dtype\": "
+          "\"fp32\", \"axis\": 1, \"block_size\": 3}",
+          "x", 4);
+    cpu_built_put(&b, "scales", 0, 0.5), cpu_built_put(&b, "scales", 1, 2), cpu_built_put(&b, "x", 3, -300);
+    expect_output(&b, "y", (const double[]){0, 0.5, 1, -600}, 4, 1e-3);
+    cpu_built_end(&b);
 }
 
 /* ---- whole numbers below a bound ---- */
@@ -430,6 +451,8 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"axis\": 1}",
          "shape"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"block_size\": 2}",
+         "shape"},
+        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"order_in\": 1}",
          "feature"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {

@@ -65,6 +65,42 @@ static void any_axes(void) {
     UNIT_INT(element_failures, 0);
 }
 
+/* The last of equal places, fp64, and truth: what is not in the vector loops. Bytes are equal often. */
+static void what_is_seldom(void) {
+    static const int64_t input[] = {5, 33, 7};
+    int ran[2] = {0, 0}, asked = 0;
+    for (size_t o = 0; o < REDUCE_COUNT; o++)
+        for (int64_t axis = 0; axis < 3; axis++) {
+            element_want w = along(want(operators[o].what, DTYPE_FP64, 0, 0), 3, input, 1, &axis);
+            element_run_all(&w, o, ran), asked++;
+            w.type = DTYPE_BOOL;
+            if (operators[o].exact && !operators[o].place) element_run_all(&w, o, ran), asked++;
+            w.numbers[0] = (element_number){"select_last_index", 1};
+            for (size_t t = 0; operators[o].place && t < sizeof types / sizeof types[0]; t++) {
+                w.type = types[t];
+                if (types[t] != DTYPE_INT64) element_run_all(&w, o, ran), asked++;
+            }
+        }
+    UNIT_INT(ran[1], asked);
+    UNIT_INT(element_failures, 0);
+}
+
+static void the_last_place_is_told(void) {
+    static const float x[6] = {1, -2, 3, 0.5F, 3, -2};
+    for (int k = 0; k < 2; k++) {
+        element e;
+        element_want w = want(k ? "argmin" : "argmax", DTYPE_FP32, 1, 6);
+        w.numbers[0] = (element_number){"select_last_index", 1};
+        element_build(&e, &w);
+        element_fill(&e, 1);
+        memcpy(e.data[REDUCE_X], x, sizeof x);
+        element_again(&e);
+        *(int64_t *)e.data[REDUCE_Y] = 77;
+        UNIT_INT((long long)element_judge(&e).want, k ? 5 : 4);
+        element_drop(&e);
+    }
+}
+
 static void the_reference_knows_plain_values(void) {
     static const float x[6] = {1, -2, 3, 0.5F, 3, -2};
     static const struct {
@@ -80,7 +116,8 @@ static void the_reference_knows_plain_values(void) {
                 {"sumsquare", 27.25},
                 {"logsum", 1.252762968495368},
                 {"argmax", 2},
-                {"argmin", 1}};
+                {"argmin", 1},
+                {"logsumexp", 3.8024033773252381}};
     UNIT_INT(sizeof rows / sizeof rows[0], REDUCE_COUNT);
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         element e;
@@ -93,7 +130,7 @@ static void the_reference_knows_plain_values(void) {
         const scout_verdict v = element_judge(&e);
         UNIT_INT(v.wrong, 1);
         if (!UNIT_CHECK(fabs(v.want - rows[k].is) < 1e-12)) printf("  %s is %.17g\n", rows[k].what, v.want);
-        UNIT_INT(element_run(&e, "cpu_reduce"), 1);
+        UNIT_INT(element_run(&e, "cpu_reduce") + element_run(&e, "cpu_reduce_any"), 1);
         element_drop(&e);
     }
     UNIT_INT(element_failures, 0);
@@ -180,8 +217,8 @@ static void what_is_refused(void) {
     is_refused(&w, "shape");
     w = want("sum", DTYPE_FP32, INT64_MAX, INT64_MAX);
     is_refused(&w, "shape");
-    w = want("argmax", DTYPE_FP32, 4, 6), w.numbers[0] = (element_number){"select_last_index", 1};
-    is_refused(&w, "feature");
+    w = want("sum", DTYPE_BOOL, 4, 6);
+    is_refused(&w, "type");
     w = along(want("sum", DTYPE_FP32, 0, 0), 3, dims, 1, (int64_t[]){1});
     w.axes[0] = 3;
     is_refused(&w, "shape");
@@ -198,6 +235,8 @@ int main(void) {
     UNIT_RUN(tensors_of_rows_and_axes);
     UNIT_RUN(what_is_refused);
     UNIT_RUN(the_reference_knows_plain_values);
+    UNIT_RUN(what_is_seldom);
+    UNIT_RUN(the_last_place_is_told);
     UNIT_RUN(rows_of_every_type_and_length);
     UNIT_RUN(any_axes);
     UNIT_RUN(one_wrong_element_is_found);

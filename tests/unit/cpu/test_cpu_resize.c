@@ -70,7 +70,9 @@ static void what_is_refused(void) {
         {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"dtype\": \"int8\"}", "type"},
         {RESIZE "\"shape\": [2, 4, 4, 4], \"input\": [1, 2, 2, 2], \"mode\": \"linear\"}", "shape"},
         {RESIZE "\"shape\": [1, 4], \"input\": [1, 2, 2], \"mode\": \"linear\"}", "shape"}};
+    const int before = cpu_built_failures;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) cpu_built_refused(rows[k][0], rows[k][1]);
+    UNIT_INT(cpu_built_failures, before);
 }
 
 static void too_little_memory_is_refused(void) {
