@@ -3,7 +3,7 @@
     end_to_end.py OPS.json REPORTS RESULT.json
 
 bert_base as a whole, llama2_7b layer by layer (four layers with weights of their own): the same operations in the same
-order as the export has them, each one call, transposes written out, all of a run in one CUDA graph. Products and
+order as ops.json has them, each one call, transposes that it lists written out, all of a run in one CUDA graph. Products and
 attention are libraries' there too. For all else PyTorch has a kernel of its own and can make another one
 (torch.compile, the operation alone): the faster of both is taken, as its own take twice as long for some (a bias that
 no product has in it, a norm of short rows). The time of a run is measured as agree_common.py does, under load and over
@@ -37,6 +37,12 @@ def swiglu(gate, up):
 
 def turn(x):
     return x.transpose(1, 2).contiguous()
+
+
+def merge(x):
+    """Heads behind each other. Where PyTorch's call writes them as its queries lie, and these lie apart, it is a copy, which
+    belongs to the attention."""
+    return x.transpose(1, 2).flatten(2)
 
 
 def add(x, y):
@@ -144,15 +150,12 @@ class Bert:
         product = self.step(name, lambda: torch.matmul(rows, weight[0])).view(self.batch, self.length, -1)
         return self.add(product, weight[1], "tensor,vector")
 
-    def turn(self, x):
-        return self.step.own(self.step.find("move", x.transpose(1, 2).shape, what="transpose"), turn, x)
-
     def norm(self, x, weight):
         name = self.step.find("norm", [self.batch * self.length, self.width], what="layer")
         return self.step.own(name, lambda x, scale, shift: F.layer_norm(x, (self.width,), scale, shift), x, *weight)
 
     def split(self, x):
-        return self.turn(x.view(self.batch, self.length, self.heads, self.size))
+        return x.view(self.batch, self.length, self.heads, self.size).transpose(1, 2)
 
     def mask(self, given):
         batch, length, step = self.batch, self.length, self.step
@@ -166,8 +169,7 @@ class Bert:
 
     def block(self, x, block, mask):
         q, k, v = (self.split(self.linear(x, block[name])) for name in "qkv")
-        mixed = self.step(self.step.find("attention", q.shape), lambda: attend(q, k, v, mask, False))
-        mixed = self.turn(mixed).view(self.batch, self.length, self.width)
+        mixed = self.step(self.step.find("attention", q.shape, layout="bshd"), lambda: merge(attend(q, k, v, mask, False)))
         x = self.norm(self.add(self.linear(mixed, block["o"]), x, "tensor,tensor"), block["norms"][0])
         up = self.linear(x, block["up"])
         active = self.step.own(self.step.find("elementwise", up.shape, what="gelu"), gelu, up)
@@ -216,7 +218,7 @@ class Llama:
         return self.step.own(self.step.find("move", x.transpose(1, 2).shape, what="transpose"), turn, x)
 
     def split(self, x):
-        return self.turn(x.view(self.batch, self.length, self.heads, self.size))
+        return x.view(self.batch, self.length, self.heads, self.size)
 
     def turned(self, x):
         return self.step.own(self.step.find("rotary", x.shape), rotate, x, self.cos, self.sin)
@@ -227,9 +229,9 @@ class Llama:
     def block(self, x, block):
         rows = self.norm(x, block["norms"][0])
         q, k, v = (self.split(self.linear(rows, block[name])) for name in "qkv")
-        q, k = self.turned(q), self.turned(k)
-        mixed = self.step(self.step.find("attention", q.shape), lambda: attend(q, k, v, None, True))
-        x = self.add(x, self.linear(self.turn(mixed).view(self.batch, self.length, self.width), block["o"]))
+        q, k, v = self.turned(self.turn(q)), self.turned(self.turn(k)), v.transpose(1, 2)
+        mixed = self.step(self.step.find("attention", q.shape, layout="bshd"), lambda: merge(attend(q, k, v, None, True)))
+        x = self.add(x, self.linear(mixed, block["o"]))
         rows = self.norm(x, block["norms"][1])
         gate, up = self.linear(rows, block["gate"]), self.linear(rows, block["up"])
         name = self.step.find("elementwise", gate.shape, what="swiglu")

@@ -4,6 +4,7 @@ and what it writes by them must be the tensor that the model makes there."""
 
 import itertools
 import math
+import random
 
 import numpy as np
 import onnx
@@ -13,6 +14,7 @@ from pattern_graph import Found, Graph
 
 B, H, S, D = 2, 3, 6, 8
 SCALE = 1 / math.sqrt(D)
+RANDOM_MODELS = 150
 
 
 def attend(g, q, k, v):
@@ -228,8 +230,16 @@ def strides(entry, side):
 
 def looked_at(memory, offset, dims, steps):
     flat = np.ascontiguousarray(memory).reshape(-1)
-    at = offset + sum(np.arange(n).reshape([-1] + [1] * (3 - k)) * step for k, (n, step) in enumerate(zip(dims, [*steps, 1])))
+    at = np.full(dims, offset)
+    for k, (n, step) in enumerate(zip(dims, steps)):
+        at += np.arange(n).reshape([-1] + [1] * (len(dims) - k - 1)) * step
     return flat[at]
+
+
+def views_are_true(ops, found):
+    """Whether each tensor that the dataflow has as strides over another one is that."""
+    rows = ops["graph"]["tensors"]
+    return all(np.array_equal(looked_at(found[rows[row[8]][0]], row[9], row[3], row[10]), found[row[0]]) for row in rows if len(row) > 9)
 
 
 def attention(entry, q, k, v):
@@ -253,13 +263,13 @@ def true(ops, entry, index, found):
             memory.append((found[rows[source][0]], rows[r][9] if len(rows[r]) > 9 and source != r else 0))
         wanted = np.ascontiguousarray(found[rows[makes[0]][0]]).reshape(-1)
         kv = [b, entry["kv_heads"], entry["kv_len"], d]
-        for sides in itertools.permutations(memory, 3):
+        for sides in itertools.product(memory, repeat=3):
             try:
-                views = [looked_at(m, at, [b, h, s, d] if side == "q" else kv, strides(entry, side)) for side, (m, at) in zip("qkv", sides)]
+                views = [looked_at(m, at, [b, h, s, d] if side == "q" else kv, [*strides(entry, side), 1]) for side, (m, at) in zip("qkv", sides)]
             except IndexError:
                 continue
             got = np.full(wanted.shape, np.nan, np.float32)
-            at = looked_at(np.arange(wanted.size), 0, [b, h, s, d], strides(entry, "out"))
+            at = looked_at(np.arange(wanted.size), 0, [b, h, s, d], [*strides(entry, "out"), 1])
             got[at] = attention(entry, *views)
             if np.allclose(got, wanted, rtol=1e-4, atol=1e-5):
                 break
@@ -268,17 +278,79 @@ def true(ops, entry, index, found):
     return True
 
 
+def judge(tally, name, g):
+    """The single attention of the model, of which all that is said of strides is true; None: there is none."""
+    found = Found(g)
+    entries = found.of("attention")
+    if not tally.check(len(entries) == 1, f"layouts, {name}: no single attention in {found.left()}"):
+        return None, found
+    ops, made_values = found.run.ops, values(g)
+    tally.check(true(ops, entries[0], ops["ops"].index(entries[0]), made_values), f"layouts, {name}: by its strides it is another attention")
+    tally.check(views_are_true(ops, made_values), f"layouts, {name}: a tensor is not what its strides say")
+    return entries[0], found
+
+
+# ---- any moves in any order ----
+
+def random_operand(g, r, sizes):
+    """[B, H, L, D] of a tensor whose dimensions lie in any order, with others around them, some of them merged."""
+    axes = r.sample("bhl", 3) + ["d"] if r.random() < 0.7 else r.sample("bhld", 4)
+    whole, cut = dict(sizes), None
+    if r.random() < 0.4:
+        cut, step, start = r.choice(axes), r.choice([1, 1, 2]), r.randrange(5)
+        whole[cut] = start + sizes[cut] * step + r.randrange(3)
+    if r.random() < 0.4:
+        axes.insert(r.randrange(5), "x")
+        whole["x"] = r.randrange(2, 4)
+    shape = [whole[a] for a in axes]
+    at = r.randrange(len(shape) - 1)
+    merged = [*shape[:at], shape[at] * shape[at + 1], *shape[at + 2:]] if r.random() < 0.7 else shape
+    t = g.reshape(made(g, *merged), *shape)
+
+    def pick(t):
+        k, n = axes.index("x"), r.randrange(whole["x"])
+        axes.remove("x")
+        return r.choice([lambda: g.Gather(t, g.const(np.array(n, dtype=np.int64)), axis=k),
+                         lambda: g.Squeeze(g.Split(t, outputs=whole["x"], axis=k, num_outputs=whole["x"])[n], g.ints(k)),
+                         lambda: g.Squeeze(g.slice(t, n, n + 1, k), g.ints(k))])()
+
+    if "x" in axes and r.random() < 0.5:
+        t = pick(t)
+    if cut:
+        t = g.slice(t, start, start + (sizes[cut] - 1) * step + 1, axes.index(cut), step)
+    if r.random() < 0.3:
+        turned = r.sample(range(len(axes)), len(axes))
+        t, axes = g.Transpose(t, perm=turned), [axes[k] for k in turned]
+    if "x" in axes:
+        t = pick(t)
+    return t if axes == list("bhld") else g.Transpose(t, perm=[axes.index(a) for a in "bhld"])
+
+
+def random_model(seed):
+    r = random.Random(seed)
+    merged = r.random() < 0.4
+    g = graph(3 if merged else 4)
+    b, h, rows, d = r.choice([(2, 3, 5, 8), (1, 2, 4, 8), (2, 2, 2, 2), (3, 1, 4, 4), (2, 4, 1, 8), (1, 1, 1, 4)])
+    keys = r.choice([rows, 7])
+    q, k, v = (random_operand(g, r, {"b": b, "h": h, "l": n, "d": d}) for n in (rows, keys, keys))
+    if r.random() < 0.2:
+        v = k
+    o = attend(g, *((g.reshape(t, b * h, n, d) for t, n in ((q, rows), (k, keys), (v, keys))) if merged else (q, k, v)))
+    if merged:
+        o = g.reshape(o, b, h, rows, d)
+    if r.random() < 0.8:
+        o = g.Transpose(o, perm=r.choice([[0, 2, 1, 3], r.sample(range(4), 4)]))
+    return end(g, o, *([k] if r.random() < 0.1 else []))
+
+
 def check(tally):
     for name, (make, fields, moves) in MODELS.items():
-        g = make()
-        found = Found(g)
-        entries = found.of("attention")
-        if not tally.check(len(entries) == 1, f"layouts, {name}: no single attention in {found.left()}"):
+        entry, found = judge(tally, name, make())
+        if not entry:
             continue
-        entry = entries[0]
         said = {x: entry[x] for x in ("layout", "q_layout", "k_layout", "v_layout", "out_layout") if x in entry}
         tally.check(said == fields, f"layouts, {name}: {said}, should be {fields}")
         left = sum(o["count"] for o in found.of("move") if o.get("what") not in ("view", "folded"))
         tally.check(left == moves, f"layouts, {name}: {left} moves stay, should be {moves}: {found.left()}")
-        ops = found.run.ops
-        tally.check(true(ops, entry, ops["ops"].index(entry), values(g)), f"layouts, {name}: by its strides it is another attention")
+    for seed in range(RANDOM_MODELS):
+        judge(tally, f"random {seed}", random_model(seed))
