@@ -36,6 +36,7 @@
 ## make format | format-check   clang-format the sources, or say which ones differ
 ## make tidy                    clang-tidy, every warning an error
 ## make bench-cache             what a hit of the cache costs: HITS= of them (1000), beside reading the same bytes
+## make bench-history           the alarms over a simulated year: NIGHTS= (365) of OPERATIONS= (2000), rates counted
 ## make bench-compare           how often analyze compare errs: NIGHTS= simulated nights of each kind, counted (10000)
 ## make compile_commands.json   for editors and clang-tidy
 ## make cuda                    bin/scout_cuda.so, the CUDA device (`make` builds it too where the CUDA toolkit is)
@@ -52,7 +53,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # What a user says, and what else the command line does.
-TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP ZOO ONLY NIGHTS HITS \
+TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP ZOO ONLY NIGHTS OPERATIONS HITS \
   PREFIX DESTDIR DIST MODE STATIC V TEST
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 
