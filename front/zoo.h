@@ -35,6 +35,8 @@ typedef struct zoo {
     const char *only;          /* NULL: all */
     double budget;             /* instead of those of the list; 0: theirs */
     bool list, digest;
+    bool again;                /* all of it is measured in this night, whether it has changed or not */
+    const char *night, *cache; /* what that is called, and where its results are shared; NULL: it is none */
     arena *a;
     json_t *root; /* owned; texts are borrowed from it */
     zoo_model *models;
@@ -64,8 +66,18 @@ const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh
 status_code zoo_run(zoo *z, status *st);
 void zoo_run_end(void); /* at the end, however it came about */
 
+/* zoo_history.c: what makes a run a night. Between both lies the measuring, which --again makes a night's. */
+void zoo_history_begin(zoo *z, const char *folder);
+typedef struct zoo_kept {
+    bool slower;      /* in this night, something is */
+    const char *text; /* what the last night came to; "": there is no result yet */
+    const char *why;  /* it was not kept; NULL: it was */
+} zoo_kept;
+/* step: what to call and when to stop; *now: what runs. */
+zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const char **now, bool measured);
+
 /* zoo_digest.c */
-void zoo_digest_write(zoo *z, const char *path, const char *summary);
+void zoo_digest_write(zoo *z, const char *folder, const char *summary); /* beside index.json, which it tells of */
 const char *zoo_digest_plain(zoo *z, const char *text); /* fit for a line of a terminal and for code in Markdown */
 
 /* zoo_command.c: what ceiling-scout zoo is. */

@@ -87,7 +87,7 @@ static int64_t seconds_of(const char *text) {
 }
 
 static bool has_figure(const study_report *r) {
-    return r->key && strcmp(r->key, history_machine) != 0 && r->best_us > 0 && study_has_baseline(r) &&
+    return r->count > 0 && r->key && strcmp(r->key, history_machine) != 0 && r->best_us > 0 && study_has_baseline(r) &&
            seconds_of(r->taken) > 0;
 }
 
