@@ -33,6 +33,7 @@ typedef struct zoo_item {
 typedef struct zoo {
     const char *path, *output; /* of the list, NULL: the usual one; the folder of all folders */
     const char *only;          /* NULL: all */
+    const char *notify;        /* a command that gets the digest; NULL: none */
     double budget;             /* instead of those of the list; 0: theirs */
     bool list, digest;
     bool again;                /* all of it is measured in this night, whether it has changed or not */
@@ -53,11 +54,14 @@ void zoo_read(zoo *z);
 typedef struct zoo_step {
     const settings *profile;  /* for scripts/profile.sh; NULL: words */
     const char *const *words; /* a program's path and what follows, NULL behind them */
+    const char *input;        /* a file that it reads; NULL: nothing */
+    double most_s;            /* it is ended then; 0: it has all the time it wants */
     const char *log;
     const volatile int *stop;
     void (*tick)(void *context);
     void *context;
 } zoo_step;
+enum { ZOO_STEP_LATE = 1000 }; /* the code of one that was ended so */
 int zoo_step_run(zoo *z, const zoo_step *s);
 const char *zoo_step_why(zoo *z, const char *log);            /* what a program said of its end, or the last line */
 const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh calls the folder */
@@ -75,6 +79,10 @@ typedef struct zoo_kept {
 } zoo_kept;
 /* step: what to call and when to stop; *now: what runs. */
 zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const char **now, bool measured);
+
+/* zoo_notify.c: z->notify gets the digest; state: "quiet", "slower" or "wrong". NULL: it did; else what became of it.
+ */
+const char *zoo_notify(zoo *z, const char *folder, const zoo_step *step, const char *state);
 
 /* zoo_digest.c */
 void zoo_digest_write(zoo *z, const char *folder, const char *summary); /* beside index.json, which it tells of */

@@ -27,6 +27,12 @@ static const cli_option rows[] = {
      .offset = AT(again),
      .help = "measure all of it in this night, its ceilings too; without it only what has changed"},
     {.name = "digest", .kind = CLI_FLAG, .offset = AT(digest), .help = "print the digest at the end"},
+    {.name = "notify",
+     .argument = "COMMAND",
+     .kind = CLI_TEXT,
+     .offset = AT(notify),
+     .help = "run this by sh at the end, with the digest as its input and CEILING_SCOUT_NIGHT=quiet, slower or wrong; "
+             "after 30 s it is ended"},
     {.name = "out",
      .letter = 'o',
      .argument = "DIR",
@@ -46,7 +52,8 @@ typedef struct command_line {
 static const cli_spec spec = {
     .program = "ceiling-scout zoo",
     .version = version_text,
-    .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--again] [--digest] [-o DIR]",
+    .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--again] [--digest]\n"
+             "                         [--notify COMMAND] [-o DIR]",
     .about =
         "Profiles many models, each at several sizes, as profile does one: a folder for each, in which only what has\n"
         "changed is done again. ZOO.json (models/zoo.json) lists them. What several models share is measured once.\n"

@@ -356,6 +356,11 @@ static status_code end(night *n, status *st) {
     if (n->kept.slower) tell(n, stdout, arena_printf(z->a, "zoo: %s", n->kept.text));
     for (int k = 0; k < z->item_count; k++)
         if (z->items[k].done && z->items[k].code > worst) worst = z->items[k].code;
+    const char *const unheard = zoo_notify(z, n->folder, &step,
+                                           worst > STATUS_INCOMPLETE || n->kept.why ? "wrong"
+                                           : n->kept.slower                         ? "slower"
+                                                                                    : "quiet");
+    if (unheard) tell(n, stderr, unheard);
     if (n->kept.why && worst <= STATUS_INCOMPLETE)
         return status_set(st, STATUS_ENVIRONMENT, "the history was not kept: %s", n->kept.why);
     if (worst > STATUS_INCOMPLETE)

@@ -138,6 +138,14 @@ zoo m/one.json -o n
 check "nothing is measured: it is told no second time" test "$(grep -c "got slower" stdout.txt)" = 0
 zoo m/one.json -o n --again
 check "the new level is no change" test "$(field n/zoo/index.json 'r["last_night"]["slower"]')" = 0
+zoo m/one.json -o n --notify "cat >heard.md; echo \"\$CEILING_SCOUT_NIGHT\" >state.txt"
+check "--notify: it gets the digest" same heard.md n/zoo/digest.md
+check "--notify: and what the night was" contains state.txt quiet
+zoo m/one.json -o n --notify 'echo no such hook >&2; exit 7'
+check "--notify that fails: told, and the code is the night's" test "$EXIT:$(grep -c -- '--notify: ended with 7: no such hook' stderr.txt)" = 1:1
+list m/hung.json '{"model": "first.onnx", "dims": [{"batch": 1, "seq": 8}]}'
+house/bin/ceiling-scout zoo m/hung.json -o hung --notify 'sleep 500 & sleep 400' >hung.txt 2>&1 & # looked at last
+hung=$!
 echo 'an old night' >n/zoo/night
 rm -rf n/zoo/cache
 zoo m/one.json -o n --again
@@ -379,4 +387,10 @@ if [[ -x $PYTHON ]] && "$PYTHON" -c 'import onnx' 2>/dev/null; then
 else
     skip "Python's onnx is not there: models/ is not made again"
 fi
+# ---- a command that hangs, which began long ago ----
+EXIT=0
+wait "$hung" || EXIT=$?
+check "--notify that hangs: it is ended, and the code is the night's" exits 1
+check "--notify that hangs: told" contains hung.txt "--notify: did not end in 30 s, and was ended"
+check "--notify that hangs: nothing of it is left" test -z "$(pgrep -f '^sleep [45]00$')"
 finish
