@@ -1,5 +1,6 @@
 /* analyze history: the nights. Reports are kept as a night, suspects are settled by their repetitions, and all of it is
- * told in any format. A damaged history is set aside and begun anew from the reports. */
+ * told in any format. A damaged history is set aside and begun anew from what can
+ * still be read of it, and from the reports. */
 #include "analyze/command.h"
 
 #include "analyze/history/history_add.h"
@@ -88,6 +89,7 @@ typedef struct run {
     arena a;
     study study;
     const summary *m; /* NULL: no night is added */
+    bool salvage;     /* the damaged one lies beside it */
     status *st;
     status_code code;
 } run;
@@ -133,6 +135,7 @@ static void work(void *context) {
     const bool write = r->m || r->s->again || r->s->keep > 0;
     r->h = (history){.a = &r->a, .path = r->s->files.items[0]};
     history_open(&r->h, write ? HISTORY_WRITE : HISTORY_READ);
+    if (r->salvage) history_salvage(&r->h, arena_printf(&r->a, "%s.damaged", r->h.path));
     if (r->m) {
         history_begin(&r->h);
         history_add(&r->h, r->m);
@@ -161,6 +164,7 @@ static status_code run_all(run *r) {
     status_print(stderr, "analyze", "warning: ", r->st->text);
     *r->st = (status){.code = STATUS_OK};
     if (!history_set_aside(r->s->files.items[0], r->st)) return r->st->code;
+    r->salvage = true;
     return run_once(r, &damaged);
 }
 

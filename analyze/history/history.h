@@ -84,6 +84,8 @@ void history_open(history *h, history_mode mode);
 void history_close(history *h);
 /* Moves it to PATH.damaged, in the place of an earlier one. false: st says why. */
 bool history_set_aside(const char *path, status *st);
+/* history_salvage.c: into a history that is empty, what can still be read of that file. */
+void history_salvage(history *h, const char *damaged);
 void history_begin(history *h);
 void history_commit(history *h);
 void history_keep(history *h, int64_t nights); /* the last so many, and gives the room back */

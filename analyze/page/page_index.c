@@ -109,7 +109,8 @@ static void change(sheet *s, const index_change *c) {
     fputs("</td><td class=\"wide\">", p->out);
     page_say_cut(p, c->cause, PAGE_SENTENCE);
     fprintf(p->out, "</td><td class=\"n\">%" PRId64 "</td>", c->again);
-    time_cell(p, c->lost_us);
+    fprintf(p->out, "<td class=\"n\" data-v=\"%.6g\">%s%s</td>", isfinite(c->lost_us) ? c->lost_us : 0,
+            c->lost_us < 0 ? "−" : "", page_time(fabs(c->lost_us)).s);
     fprintf(p->out, "<td class=\"draw\">");
     sparkline(p, &c->line);
     fprintf(p->out, "</td><td class=\"n\">%s</td></tr>\n", index_date_of(c->at).s);
