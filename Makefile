@@ -8,7 +8,8 @@
 ##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make zoo                     profile the models of ZOO=models/zoo.json, each at several sizes: only what has changed; also
-##                              ONLY=name BUDGET=seconds OUT=; make zoo-list lists them, make nightly prints a digest at the end
+##                              ONLY=name BUDGET=seconds OUT=; make zoo-list lists them, make nightly prints a digest at the end;
+##                              AGAIN=yes: all of it anew; make zoo-clean KEEP=30 keeps the last nights of the history
 ## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make check                   the quick half of the tests, for every change: a minute; TEST=stats runs that unit test alone
@@ -37,6 +38,7 @@
 ## make tidy                    clang-tidy, every warning an error
 ## make bench-cache             what a hit of the cache costs: HITS= of them (1000), beside reading the same bytes
 ## make bench-plan              time and memory of choosing a plan: OCCURRENCES= of them (10000) and as many groups
+## make bench-history           the alarms over a simulated year: NIGHTS= (365) of OPERATIONS= (2000), rates counted
 ## make bench-compare           how often analyze compare errs: NIGHTS= simulated nights of each kind, counted (10000)
 ## make compile_commands.json   for editors and clang-tidy
 ## make cuda                    bin/scout_cuda.so, the CUDA device (`make` builds it too where the CUDA toolkit is)
@@ -53,7 +55,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # What a user says, and what else the command line does.
-TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP ZOO ONLY NIGHTS HITS \
+TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP ZOO ONLY AGAIN KEEP NIGHTS OPERATIONS HITS \
   PREFIX DESTDIR DIST MODE STATIC V TEST
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 
@@ -63,7 +65,7 @@ GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v
 $(foreach v,$(TYPED),$(if $(filter undefined,$(origin $v)),,$(eval override $v := $$(value $v))))
 
 # What a build compiles goes to all cores, unless -j says how many. Several goals keep their order.
-BUILDS := all debug asan tsan fuzz cuda profile validate zoo zoo-list nightly
+BUILDS := all debug asan tsan fuzz cuda profile validate zoo zoo-list nightly zoo-clean
 ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS))$(filter-out $(BUILDS),$(or $(MAKECMDGOALS),all))$(word 2,$(MAKECMDGOALS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif

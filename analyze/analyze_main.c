@@ -11,10 +11,8 @@ static const struct {
     const char *name; /* the first word; NULL: there is none of these */
     status_code (*run)(int argc, char **argv, status *st);
 } commands[] = {
-    {NULL, command_summary},
-    {"compare", command_compare},
-    {"dispatch", command_dispatch},
-    {"explain", command_explain},
+    {NULL, command_summary},      {"compare", command_compare}, {"dispatch", command_dispatch},
+    {"explain", command_explain}, {"history", command_history},
 };
 
 static status_code run(int argc, char **argv, status *st) {

@@ -31,7 +31,8 @@ static const char about[] =
     "Commands, in place of DIR (each has its own --help; a folder of such a name is given as ./NAME):\n"
     "  analyze compare BEFORE AFTER    what got slower or faster between two runs\n"
     "  analyze dispatch DIR            the table that deployment loads\n"
-    "  analyze explain DIR ID          all that is known of one operation, and the reason for its verdict";
+    "  analyze explain DIR ID          all that is known of one operation, and the reason for its verdict\n"
+    "  analyze history DB DIR...       keep the nights, and find what got slower";
 
 static const char after[] =
     "examples:\n"
@@ -138,7 +139,7 @@ status_code command_summary(int argc, char **argv, status *st) {
         .program = "analyze",
         .version = version_text,
         .usage = "DIR... [-o PATH] [--format LIST] [--top N] [--group] [--each] [thresholds]\n"
-                 "       analyze compare|dispatch|explain ...",
+                 "       analyze compare|dispatch|explain|history ...",
         .about = about,
         .after = after,
         .options = options,

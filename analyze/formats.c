@@ -1,6 +1,7 @@
 /* Owns the tables of formats, and how what they write reaches its file. */
 #include "analyze/write/formats.h"
 #include "analyze/compare/comparison_formats.h"
+#include "analyze/history/index.h"
 #include "analyze/page/page.h"
 #include "common/files.h"
 
@@ -24,6 +25,16 @@ const comparison_format comparison_formats[] = {
     {"junit", "comparison.xml", comparison_junit},
     {"csv", "comparison.csv", comparison_csv},
     {"html", "comparison.html", page_comparison},
+    {NULL, NULL, NULL},
+};
+
+const history_format history_formats[] = {
+    {"text", "history.txt", history_write_text},
+    {"json", "index.json", history_write_json},
+    {"html", "index.html", page_index},
+    {"junit", "night.xml", history_write_junit},
+    {"metrics", "night.prom", history_write_metrics},
+    {"csv", "history.csv", history_write_csv},
     {NULL, NULL, NULL},
 };
 
@@ -101,4 +112,18 @@ static bool write_comparison(const void *of, FILE *out, status *st) {
 bool comparison_formats_put(const comparison_format *f, const comparison *c, const comparison_shown *shown,
                             const char *path, status *st) {
     return put(write_comparison, &(told_comparison){f, c, shown}, path, st);
+}
+
+typedef struct told_history {
+    const history_format *f;
+    const history_shown *shown;
+} told_history;
+
+static bool write_history(const void *of, FILE *out, status *st) {
+    const told_history *told = of;
+    return told->f->write(told->shown, out, st);
+}
+
+bool history_formats_put(const history_format *f, const history_shown *shown, const char *path, status *st) {
+    return put(write_history, &(told_history){f, shown}, path, st);
 }

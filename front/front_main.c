@@ -30,6 +30,7 @@ static const char about[] =
     "  ceiling-scout analyze DIR           what to do first (analyze)\n"
     "  ceiling-scout explain DIR ID        all that is known of one operation (analyze explain)\n"
     "  ceiling-scout compare BEFORE AFTER  what got slower or faster between two runs (analyze compare)\n"
+    "  ceiling-scout history DB            the nights that a zoo keeps, and what got slower (analyze history)\n"
     "  ceiling-scout dispatch DIR          the table that deployment loads (analyze dispatch)\n"
     "  ceiling-scout validate              a kernel of your own beside the library's: keep or revert\n"
     "  ceiling-scout zoo                   profile many models at many sizes, again where something has changed\n"
@@ -229,6 +230,7 @@ static const command commands[] = {
     {"analyze", run_program, "analyze", NULL},
     {"explain", run_program, "analyze", "explain"},
     {"compare", run_program, "analyze", "compare"},
+    {"history", run_program, "analyze", "history"},
     {"dispatch", run_program, "analyze", "dispatch"},
     {"validate", run_validate, NULL, NULL},
     {"zoo", run_zoo, NULL, NULL},

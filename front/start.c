@@ -104,6 +104,8 @@ static bool give_settings(const char *prefix, const settings *s, const char *sco
                {"SHAPE", s->shape},
                {"OP", s->op},
                {"PRECISION", s->precision},
+               {"NIGHT", s->night},
+               {"CACHE", s->cache},
                {"QUICK", s->quick ? "1" : NULL},
                {"NO_WAIT", s->no_wait ? "1" : NULL},
                {"TARGET_CI", s->target_ci},

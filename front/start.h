@@ -9,6 +9,7 @@
 typedef struct settings {
     const char *model, *name, *precision, *device, *regime, *out;
     const char *target_ci, *min_time;
+    const char *night, *cache; /* profile.sh measures what was not measured in this night, and shares it there */
     bool quick, no_wait;
     bool ask; /* profile.sh names the folder and does nothing */
     const char *before, *after, *shape, *op;

@@ -33,8 +33,11 @@ typedef struct zoo_item {
 typedef struct zoo {
     const char *path, *output; /* of the list, NULL: the usual one; the folder of all folders */
     const char *only;          /* NULL: all */
+    const char *notify;        /* a command that gets the digest; NULL: none */
     double budget;             /* instead of those of the list; 0: theirs */
     bool list, digest;
+    bool again;                /* all of it is measured in this night, whether it has changed or not */
+    const char *night, *cache; /* what that is called, and where its results are shared; NULL: it is none */
     arena *a;
     json_t *root; /* owned; texts are borrowed from it */
     zoo_model *models;
@@ -51,11 +54,14 @@ void zoo_read(zoo *z);
 typedef struct zoo_step {
     const settings *profile;  /* for scripts/profile.sh; NULL: words */
     const char *const *words; /* a program's path and what follows, NULL behind them */
+    const char *input;        /* a file that it reads; NULL: nothing */
+    double most_s;            /* it is ended then; 0: it has all the time it wants */
     const char *log;
     const volatile int *stop;
     void (*tick)(void *context);
     void *context;
 } zoo_step;
+enum { ZOO_STEP_LATE = 1000 }; /* the code of one that was ended so */
 int zoo_step_run(zoo *z, const zoo_step *s);
 const char *zoo_step_why(zoo *z, const char *log);            /* what a program said of its end, or the last line */
 const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh calls the folder */
@@ -64,8 +70,22 @@ const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh
 status_code zoo_run(zoo *z, status *st);
 void zoo_run_end(void); /* at the end, however it came about */
 
+/* zoo_history.c: what makes a run a night. Between both lies the measuring, which --again makes a night's. */
+void zoo_history_begin(zoo *z, const char *folder);
+typedef struct zoo_kept {
+    bool slower;      /* in this night, something is */
+    const char *text; /* what the last night came to; "": there is no result yet */
+    const char *why;  /* it was not kept; NULL: it was */
+} zoo_kept;
+/* step: what to call and when to stop; *now: what runs. */
+zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const char **now, bool measured);
+
+/* zoo_notify.c: z->notify gets the digest; state: "quiet", "slower" or "wrong". NULL: it did; else what became of it.
+ */
+const char *zoo_notify(zoo *z, const char *folder, const zoo_step *step, const char *state);
+
 /* zoo_digest.c */
-void zoo_digest_write(zoo *z, const char *path, const char *summary);
+void zoo_digest_write(zoo *z, const char *folder, const char *summary); /* beside index.json, which it tells of */
 const char *zoo_digest_plain(zoo *z, const char *text); /* fit for a line of a terminal and for code in Markdown */
 
 /* zoo_command.c: what ceiling-scout zoo is. */

@@ -22,7 +22,17 @@ static const cli_option rows[] = {
      .max = 10000000,
      .offset = AT(budget),
      .help = "time limit of measuring each model at each size (90, 90s, 2m, 1h), instead of the list's"},
+    {.name = "again",
+     .kind = CLI_FLAG,
+     .offset = AT(again),
+     .help = "measure all of it in this night, its ceilings too; without it only what has changed"},
     {.name = "digest", .kind = CLI_FLAG, .offset = AT(digest), .help = "print the digest at the end"},
+    {.name = "notify",
+     .argument = "COMMAND",
+     .kind = CLI_TEXT,
+     .offset = AT(notify),
+     .help = "run this by sh at the end, with the digest as its input and CEILING_SCOUT_NIGHT=quiet, slower or wrong; "
+             "after 30 s it is ended"},
     {.name = "out",
      .letter = 'o',
      .argument = "DIR",
@@ -42,18 +52,20 @@ typedef struct command_line {
 static const cli_spec spec = {
     .program = "ceiling-scout zoo",
     .version = version_text,
-    .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--digest] [-o DIR]",
+    .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--again] [--digest]\n"
+             "                         [--notify COMMAND] [-o DIR]",
     .about =
         "Profiles many models, each at several sizes, as profile does one: a folder for each, in which only what has\n"
         "changed is done again. ZOO.json (models/zoo.json) lists them. What several models share is measured once.\n"
-        "DIR/zoo receives digest.md, all.html (all models beside each other) and a log for each.",
-    .after =
-        "examples:\n"
-        "  ceiling-scout zoo                          the models of models/zoo.json, into out/\n"
-        "  ceiling-scout zoo mine.json --digest       models of yours, and what came of it as Markdown\n"
-        "  ceiling-scout zoo mine.json --only bert    one of them\n"
-        "\n"
-        "exit codes: the worst of all models; 3 also where the list is bad, 4 also where a zoo runs there already\n",
+        "DIR/zoo receives digest.md, index.html (what changed, and every model over the nights), all.html (all models\n"
+        "beside each other) and a log for each. What is out of its nights is measured again before it is told.",
+    .after = "examples:\n"
+             "  ceiling-scout zoo                          the models of models/zoo.json, into out/\n"
+             "  ceiling-scout zoo mine.json --digest       models of yours, and what came of it as Markdown\n"
+             "  ceiling-scout zoo mine.json --only bert    one of them\n"
+             "\n"
+             "exit codes: the worst of all models; 1 also where something got slower; 3 also where the list is bad, 4 "
+             "also where a zoo runs there already\n",
     .options = rows,
     .option_count = sizeof rows / sizeof rows[0],
     .positional = "ZOO.json",

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SENTENCE = 240, FIRST = 5 };
+enum { SENTENCE = 240, FIRST = 5, CHANGES = 20 };
 
 typedef struct row {
     const zoo_item *item;
@@ -109,16 +109,42 @@ static void write_proven(FILE *out, const row *rows, int n) {
     }
 }
 
-void zoo_digest_write(zoo *z, const char *path, const char *summary) {
-    status st = {0};
+/* Of the last night, what is sure. */
+static void write_changed(zoo *z, FILE *out, const json_t *index) {
+    const json_t *one;
+    size_t k;
+    if (!index) return;
+    fprintf(out, "## What changed\n\nThe last of %" PRId64 " nights: %s.\n\n", json_get_int(index, "nights", 0),
+            zoo_digest_plain(z, json_get_text(json_object_get(index, "last_night"), "text")));
+    size_t told = 0;
+    json_array_foreach(json_object_get(index, "changes"), k, one) {
+        const char *const operation = json_get_text(one, "operation"), *const model = json_get_text(one, "model");
+        if (!json_is_true(json_object_get(one, "last_night")) || told++ >= CHANGES) continue;
+        fprintf(out, "- %s by %+.1f %%: `%s`", json_get_text(one, "state"), 100 * json_get_number(one, "change"),
+                zoo_digest_plain(z, *operation ? operation : json_get_text(one, "device")));
+        if (*model) fprintf(out, " in `%s`", zoo_digest_plain(z, model));
+        if (!*operation) fputs(" as a whole", out);
+        fprintf(out, ": `%s`\n", zoo_digest_plain(z, json_get_text(one, "cause")));
+    }
+    if (told > CHANGES) fprintf(out, "- and %zu more, in index.html\n", told - CHANGES);
+    if (told > 0) fputc('\n', out);
+}
+
+void zoo_digest_write(zoo *z, const char *folder, const char *summary) {
+    status st = {0}, none = {0};
+    const char *const path = arena_printf(z->a, "%s/digest.md", folder), *const index_path = arena_printf(
+                                                                             z->a, "%s/index.json", folder);
     char *text = NULL;
     size_t size = 0;
     row *rows = arena_array(z->a, row, z->item_count);
     const int n = read_rows(z, rows);
     FILE *out = open_memstream(&text, &size);
+    json_t *index =
+        access(index_path, R_OK) == 0 && !files_is_link(index_path) ? json_read(index_path, NULL, &none) : NULL;
     if (out) {
         fprintf(out, "# Zoo of `%s`\n\n%s\n\n", zoo_digest_plain(z, z->path), summary);
         write_wrong(z, out);
+        write_changed(z, out, index);
         if (n > 0) fputs("## Models by their time\n\n", out);
         qsort(rows, (size_t)n, sizeof *rows, by_time);
         if (n > 0) write_table(z, out, rows, n);
@@ -126,6 +152,7 @@ void zoo_digest_write(zoo *z, const char *path, const char *summary) {
         write_proven(out, rows, n);
     }
     for (int k = 0; k < n; k++) json_decref(rows[k].tree);
+    json_decref(index);
     const bool good = out && fclose(out) == 0;
     if (good) (void)files_write(path, text, size, &st);
     free(text);

@@ -39,6 +39,7 @@ typedef struct night {
     int64_t operations, fresh, cached;
     double begun;
     const char *now; /* what runs; NULL: nothing does */
+    zoo_kept kept;
 } night;
 
 static const char *named_date(zoo *z) {
@@ -345,19 +346,30 @@ static const char *sum_up(const night *n, bool named) {
 static status_code end(night *n, status *st) {
     zoo *z = n->z;
     const char *const digest = arena_printf(z->a, "%s/digest.md", n->folder), *const sum = sum_up(n, true);
+    const zoo_step step = {.stop = &stop, .tick = draw, .context = n};
     int worst = 0;
-    if (!stop) zoo_digest_write(z, digest, arena_printf(z->a, "%s: %s", named_date(z), sum_up(n, false)));
+    if (!stop) n->kept = zoo_history_end(z, n->folder, &step, &n->now, n->measured > 0);
+    if (!stop) zoo_digest_write(z, n->folder, arena_printf(z->a, "%s: %s", named_date(z), sum_up(n, false)));
     const bool page = !stop && write_page(n);
     if (stop) return status_set(st, STATUS_INCOMPLETE, "interrupted: %s; the same command goes on where it was", sum);
-    tell(n, stdout, arena_printf(z->a, "zoo: %s; see %s%s", sum, digest, page ? " and all.html" : ""));
+    tell(n, stdout, arena_printf(z->a, "zoo: %s; see %s%s", sum, digest, page ? " and index.html" : ""));
+    if (n->kept.slower) tell(n, stdout, arena_printf(z->a, "zoo: %s", n->kept.text));
     for (int k = 0; k < z->item_count; k++)
         if (z->items[k].done && z->items[k].code > worst) worst = z->items[k].code;
+    const char *const unheard = zoo_notify(z, n->folder, &step,
+                                           worst > STATUS_INCOMPLETE || n->kept.why ? "wrong"
+                                           : n->kept.slower                         ? "slower"
+                                                                                    : "quiet");
+    if (unheard) tell(n, stderr, unheard);
+    if (n->kept.why && worst <= STATUS_INCOMPLETE)
+        return status_set(st, STATUS_ENVIRONMENT, "the history was not kept: %s", n->kept.why);
     if (worst > STATUS_INCOMPLETE)
         return status_set(st, (status_code)worst, "%d of %d went wrong; %s and the logs beside it tell which, and why",
                           n->wrong, n->wanted, digest);
     if (worst == STATUS_INCOMPLETE)
         return status_set(st, STATUS_INCOMPLETE, "%d of %d are not complete; %s tells what is missing", n->incomplete,
                           n->wanted, digest);
+    if (n->kept.slower) return status_set(st, STATUS_INCOMPLETE, "%s; %s tells which", n->kept.text, digest);
     return STATUS_OK;
 }
 
@@ -455,6 +467,7 @@ status_code zoo_run(zoo *z, status *st) {
     n.folder = arena_printf(z->a, "%s/zoo", z->output);
     files_on_signals(on_stop);
     prepare(&n);
+    if (!stop) zoo_history_begin(z, n.folder);
     for (int k = 0; k < z->item_count && !stop; k++)
         if (z->items[k].wanted) run_item(&n, &z->items[k]);
     const status_code code = end(&n, st);

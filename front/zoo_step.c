@@ -3,6 +3,8 @@
  * the zoo's lock for so long, so that what still measures is never disturbed by the next zoo. */
 #include "front/zoo.h"
 
+#include "common/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +24,7 @@ static void on_end(int number) {
 
 static _Noreturn void become(const zoo_step *s, int out, const sigset_t *mask) {
     status st = {0};
-    const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int in = open(s->input ? s->input : "/dev/null", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     signal(SIGTERM, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
@@ -80,15 +82,21 @@ int zoo_step_run(zoo *z, const zoo_step *s) {
     sigprocmask(SIG_SETMASK, &waiting, NULL);
     close(out);
     int ended = 0, asked = 0;
+    bool late = false;
+    const double begun = clock_seconds();
     while (pid > 0 && waitpid(pid, &ended, WNOHANG) == 0) {
         const int wish = *s->stop;
         if (wish > asked) kill(asked == 0 ? pid : -pid, asked == 0 ? SIGTERM : SIGKILL);
         asked = wish;
+        if (!late && s->most_s > 0 && clock_seconds() - begun > s->most_s) {
+            kill(-pid, SIGKILL);
+            late = true;
+        }
         if (sigtimedwait(&child, NULL, &(struct timespec){.tv_sec = 1}) < 0 && errno == EAGAIN) s->tick(s->context);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (pid < 0) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "no process can be started: %s", strerror(errno));
-    return code_of(ended);
+    return late ? ZOO_STEP_LATE : code_of(ended);
 }
 
 /* ---- what it said ---- */

@@ -88,10 +88,11 @@ $(BUILD)/bin/analyze: $(call objects_of,$(ANALYZE_SOURCES) $(DISPATCH_SOURCES)) 
 $(BUILD)/bin/ceiling-scout: $(call objects_of,$(FRONT_SOURCES)) $(FRONT_SCRIPTS:scripts/%=$(BUILD)/lib/ceiling-scout/%)
 $(BUILD)/lib/ceiling-scout/%.sh: scripts/%.sh
 	$(Q)install -D -m 755 $< $@
+$(BUILD)/bin/analyze: BUILT_LIBS := $(SQLITE_LIBS)
 $(BUILT): $(BUILD)/flags $(BUILD)/objects
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(ALL_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(BUILT_LIBS) $(ALL_LIBS)
 
 bin/%: $(BUILD)/bin/% FORCE
 	$(Q)cmp -s $< $@ || { mkdir -p $(@D) && cp $< $@.new && mv $@.new $@; }
@@ -114,12 +115,12 @@ $(foreach s,$(UNIT_SOURCES),$(eval $(BUILD)/unit/$(basename $(notdir $(s))): $(B
 $(UNIT_PROGRAMS): $(BUILD)/unit/%: $(HELPERS) $(PARTS)
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_LDFLAGS) $(LDFLAGS_$*) -o $@ $(filter %.o,$^) $(HELPERS) $(PARTS) $(ALL_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(LDFLAGS_$*) -o $@ $(filter %.o,$^) $(HELPERS) $(PARTS) $(SQLITE_LIBS) $(ALL_LIBS)
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_HELPERS:%.c=$(BUILD)/obj/%.o) $(PARTS)
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(PARTS) $(ALL_LIBS)
+	$(Q)$(CC) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(PARTS) $(SQLITE_LIBS) $(ALL_LIBS)
 
 .SECONDARY:
 -include $(patsubst %.o,%.d,$(OBJECTS) $(MAIN_OBJECTS) $(patsubst %.c,$(BUILD)/obj/%.o,$(UNIT_SOURCES) $(UNIT_HELPERS) $(FUZZ_SOURCES) $(FUZZ_HELPERS)))

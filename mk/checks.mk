@@ -75,6 +75,13 @@ bench-plan: export BENCH_OCCURRENCES := $(or $(OCCURRENCES),10000)
 bench-plan: $(BUILD)/unit/test_choose
 	$(Q)$< "$$BENCH_OCCURRENCES"
 
+# How often the alarms of a zoo err: NIGHTS (365) of OPERATIONS (2000), kept, screened and measured again; counted.
+.PHONY: bench-history
+bench-history: export BENCH_NIGHTS := $(or $(NIGHTS),365)
+bench-history: export BENCH_OPERATIONS := $(or $(OPERATIONS),2000)
+bench-history: $(BUILD)/unit/test_history_nights
+	$(Q)$<
+
 # What a hit of the cache costs, HITS of them (1000), beside reading the same bytes.
 .PHONY: bench-cache
 bench-cache: export BENCH_HITS := $(or $(HITS),1000)

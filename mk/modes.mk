@@ -44,7 +44,15 @@ ifeq ($(filter help clean distclean,$(MAKECMDGOALS)),)
 $(error Libraries are missing ($(LIBRARIES)): run scripts/setup.sh first)
 endif
 endif
+# The history of analyze alone needs SQLite.
+SQLITE_LIBS := $(shell pkg-config --libs sqlite3 2>/dev/null)
+ifeq ($(SQLITE_LIBS),)
+ifeq ($(filter help clean distclean,$(MAKECMDGOALS)),)
+$(error Libraries are missing (sqlite3): run scripts/setup.sh first)
+endif
+endif
 ifeq ($(STATIC),1)
+SQLITE_LIBS := -Wl,-Bstatic $(SQLITE_LIBS) -Wl,-Bdynamic
 LIBRARY_LIBS := -Wl,-Bstatic $(LIBRARY_LIBS) -Wl,-Bdynamic
 endif
 

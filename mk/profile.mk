@@ -35,12 +35,21 @@ endif
 # Many models, each at several sizes, by the same script: ceiling-scout zoo. A night is that with its digest at the end.
 ZOO ?= models/zoo.json
 ONLY ?=
-.PHONY: zoo zoo-list nightly
+AGAIN ?=
+.PHONY: zoo zoo-list nightly zoo-clean
 zoo zoo-list nightly: export ZOO_ZOO := $(ZOO)
 zoo zoo-list nightly: export ZOO_ONLY := $(ONLY)
 zoo zoo-list nightly: export ZOO_BUDGET := $(BUDGET)
 zoo zoo-list nightly: export ZOO_OUT := $(OUT)
+zoo zoo-list nightly: export ZOO_AGAIN := $(filter yes,$(AGAIN))
 zoo-list: ZOO_HOW := --list
 nightly: ZOO_HOW := --digest
 zoo zoo-list nightly: $(PROGRAMS)
-	$(Q)$(FRONT) zoo $(ZOO_HOW) $${ZOO_ONLY:+"--only=$$ZOO_ONLY"} $${ZOO_BUDGET:+"--budget=$$ZOO_BUDGET"} "--out=$$ZOO_OUT" -- "$$ZOO_ZOO"
+	$(Q)$(FRONT) zoo $(ZOO_HOW) $${ZOO_ONLY:+"--only=$$ZOO_ONLY"} $${ZOO_BUDGET:+"--budget=$$ZOO_BUDGET"} $${ZOO_AGAIN:+--again} "--out=$$ZOO_OUT" -- "$$ZOO_ZOO"
+
+# The nights that are kept, and nothing of those before them.
+KEEP ?= 30
+zoo-clean: export ZOO_OUT := $(OUT)
+zoo-clean: export ZOO_KEEP := $(KEEP)
+zoo-clean: $(PROGRAMS)
+	$(Q)$(ANALYZE) history "$$ZOO_OUT/zoo/history.db" "--keep=$$ZOO_KEEP"

@@ -5,6 +5,7 @@
 # it, analyze, for a dispatch table and for a summary, which is printed at the end, done again or not.
 # What `make profile` and `ceiling-scout profile` do.
 # With PROFILE_ASK=folder it prints the folder and does nothing. PROFILE_NAME takes the place of the model's file name.
+# PROFILE_NIGHT names a night: what was not measured in it is measured, and shared with others of it in PROFILE_CACHE.
 # Usage: PROFILE_MODEL=FILE [PROFILE_NAME=NAME] [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
 #        [PROFILE_QUICK=1] [PROFILE_TARGET_CI=X%] [PROFILE_MIN_TIME=SECONDS] [PROFILE_NO_WAIT=1]
@@ -170,8 +171,11 @@ measured_from() {
 }
 count_reports() { find "$folder/reports" "$folder/fusions" -maxdepth 1 -name '*.json' 2>/dev/null | wc -l; }
 measure() {
-    local code=0 stamp="$folder/.measure" begun="$folder/.measuring" want resume=()
+    local code=0 stamp="$folder/.measure" begun="$folder/.measuring" night="$folder/.night" want resume=()
     want=$(measured_from)
+    if [[ -n ${PROFILE_NIGHT:-} && (! -e $night || $(<"$night") != "$PROFILE_NIGHT") ]]; then
+        rm -f -- "$stamp" "$begun" # nor does it go on: what is there is of another night, and this one's is in its cache
+    fi
     if [[ -e $folder/run.json && -e $stamp && "$(sed 1,2d "$stamp")" == "$want" &&
         $(sed -n 2p "$stamp") == "$(count_reports)" ]]; then
         code=$(head -n 1 "$stamp")
@@ -181,10 +185,11 @@ measure() {
         rm -f -- "$stamp"
         printf '%s\n' "$want" >"$begun"
         "$scout" "$folder/ops.json" -o "$folder" "${measuring[@]+"${measuring[@]}"}" ${resume[@]+"${resume[@]}"} \
-            ${PROFILE_NO_WAIT:+--no-wait} {lock}>&- || code=$?
+            ${PROFILE_NO_WAIT:+--no-wait} ${PROFILE_CACHE:+"--cache-dir=$PROFILE_CACHE"} {lock}>&- || code=$?
         if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json" && ! grep -q '^  "stopped": true,$' "$folder/run.json"; then
             rm -f -- "$begun"
             printf '%s\n%s\n%s\n' "$code" "$(count_reports)" "$want" >"$stamp"
+            if [[ -n ${PROFILE_NIGHT:-} ]]; then printf '%s\n' "$PROFILE_NIGHT" >"$night"; fi
             say "wrote $folder/reports"
         fi
     fi

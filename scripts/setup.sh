@@ -13,6 +13,7 @@ build_needs=(
     "make|GNU make 4.3 or newer|make --version"
     "pkg-config|pkg-config|command -v pkg-config"
     "libjansson-dev|jansson, with its headers|pkg-config --exists jansson"
+    "libsqlite3-dev|SQLite 3.37 or newer, with its headers|pkg-config --atleast-version=3.37 sqlite3"
     "libxxhash-dev|xxHash, with its headers|pkg-config --exists libxxhash"
     "libprotobuf-c-dev|protobuf-c, with its headers|pkg-config --exists libprotobuf-c"
     "protobuf-c-compiler|protoc-c, the compiler of protobuf-c|command -v protoc-c"

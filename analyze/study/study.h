@@ -43,6 +43,7 @@ typedef struct study_report {
     const char *ceiling_from, *bound;
     bool above_ceiling;
     double clock_mhz, power_w;          /* of the baseline's row */
+    const char *taken;                  /* when: "2026-11-22T04:47:34Z" */
     double address_best, address_worst; /* ratios over where memory lies, as verdict_facts has them */
     int candidates, bad_rows;           /* rows; those that are WRONG, CRASHED, TIMEOUT or ERROR */
     bool fusion;                        /* of a folder fusions/: in no sum */

@@ -145,6 +145,7 @@ static const field root_fields[] = {
     {"ratio", POSITIVE, AT(report.ratio), most_ratio, NULL},
     {"ratio_ci", AMOUNT, AT(report.ratio_ci), most_ci, NULL},
     {"rival", OBJECT, 0, 0, &rival_members},
+    {"taken", TEXT, AT(report.taken), 0, NULL},
     {"candidates", ROWS, AT(rows), 0, NULL},
 };
 static const members root_members = MEMBERS(root_fields);

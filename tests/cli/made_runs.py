@@ -4,7 +4,7 @@ Usage: made_runs.py FOLDER COUNT SEED [CHANGE]…
 A change: `machine=1.05` (times of all), `compute=1.05` (of what computes), `op_0003=1.1` (of one), `op_0004:best=0.8` (something faster than its default
 appears), `op_0005:status=CRASHED`, `op_0006:id=NAME` (called otherwise), `op_0007:gone`, `op_0008:key=TEXT`,
 `op_0009:borderline` (its efficiency is at the threshold), `op_0010:ceiling=0.5` (times), `ceilings=1.05` (of all),
-`regime=TEXT`, `method=N`, `model=NAME`, `class=TEXT`, `driver=TEXT`, `device=NAME`, `clock=MHZ`, `count=N` (of all),
+`regime=TEXT`, `method=N`, `model=NAME`, `class=TEXT`, `driver=TEXT`, `cublaslt=TEXT`, `device=NAME`, `clock=MHZ`, `count=N` (of all), `taken=TIME`,
 `broken` (a report cut short), `fusions=N` (as many beside them: `fu_0001=1.1`, `fu_0001:parts=1.1`, `fu_0001:best=1` (no faster than its
 parts; 0.7), and what operations have)."""
 import json
@@ -55,6 +55,8 @@ def report(number, operation, own):
                    "instance": klass + ";uuid=GPU-1", "capability": "9.0", "units": 132, "driver": changes.get("driver", "580.1")},
         "regime": changes.get("regime", "sustained-model-graph"), "method": int(changes.get("method", 5)),
         "search": {"exhaustive": False, "candidate": None, "early_exit": 0.97, "workspace_limit": 1, "candidates_hash": "0"},
+        "taken": changes.get("taken", "2026-01-01T00:00:00Z"),
+        "libraries": [{"name": "cublaslt", "version": changes.get("cublaslt", "13.1.0"), "path": "/lib/cublaslt"}],
         "status": status, "reason": None, "baseline": "lib", "baseline_variant": "", "best": "lib", "best_variant": "", "best_approach": "NONE",
         "ratio": 1.0, "ratio_ci": 0.0, "flops": 1e9, "bytes_read": 1e6, "bytes_written": 1e6,
         "ceiling_time_us": truth * efficiency * float(own.get("ceiling", 1)) * float(changes.get("ceilings", 1)), "ceiling_ci": 0.005,

@@ -32,7 +32,7 @@ for system in 'debian 12' 'debian 13' 'ubuntu 22.04' 'ubuntu 24.04'; do
     read -r id version <<<"$system"
     setup "$id" "$version" "$system" --build-only
     check "$system: exit 0" exits 0
-    for package in gcc make libjansson-dev protobuf-c-compiler libdnnl-dev libopenblas-openmp-dev; do
+    for package in gcc make libjansson-dev libsqlite3-dev protobuf-c-compiler libdnnl-dev libopenblas-openmp-dev; do
         check "$system: asks for $package" asked "$package"
     done
     check "$system, --build-only: nothing for the tests" not_asked shellcheck

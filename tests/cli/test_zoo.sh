@@ -98,6 +98,67 @@ else
     skip "$PYTHON is not there: no schema, no terminal"
 fi
 
+# ---- nights: kept, and what got slower is measured again ----
+list m/one.json '{"model": "second.onnx", "dims": [{"batch": 1, "seq": 8}]}'
+zoo m/one.json -o n --again
+check "a night: it is kept" test "$(field n/zoo/index.json 'r["nights"]')" = 1
+check "a night: the digest says what changed" contains n/zoo/digest.md "The last of 1 nights: 0 operations got slower, 0 faster."
+check "a night: the page" contains n/zoo/index.html '<a href="../second%40b1_s8_scripted%3A0_burst/report.html">'
+check "a night: JUnit and metrics" test -s n/zoo/night.xml -a -s n/zoo/night.prom
+check "a night: it is over" absent n/zoo/night
+check "a night: its program is kept" test -x n/zoo/program/scout_batch
+zoo m/one.json -o n
+check "without --again: nothing is measured" prints_line "0 measured, 1 up to date"
+check "without --again: it is no night" test "$(field n/zoo/index.json 'r["nights"]')" = 1
+zoo m/one.json -o n --again
+check "--again: all of it is measured" prints_line "1 measured, 0 up to date; .* [1-9][0-9]* measured, 0 from the cache"
+check "--again: another night" test "$(field n/zoo/index.json 'r["nights"]')" = 2
+# Eight nights before, in which one operation took a tenth less.
+python3 - n/zoo/history.db <<'CODE'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+for night in range(3, 11):
+    db.execute("INSERT INTO night(id, at) VALUES(?, ?)", (night, 1700000000 + 86400 * night))
+    db.execute("INSERT INTO point SELECT series, ?1, taken - 1000 * ?1, us * (1 + 0.002 * (?1 % 3 - 1)), ci, default_us, ceiling_us, clock_mhz, best, "
+               "setting, NULL, NULL FROM point WHERE night = 2", (night,))
+db.execute("UPDATE point SET us = 0.9 * us WHERE series = (SELECT series FROM part ORDER BY operation LIMIT 1)")
+db.commit()
+CODE
+printf '\n# another program\n' >>house/bin/scout_batch
+zoo m/one.json -o n --again
+check "one got slower: exit 1" exits 1
+check "one got slower: told at the end" prints_line "^zoo: 1 operation got slower, 0 faster"
+check "one got slower: eight times again" test "$(field n/zoo/index.json 'r["changes"][0]["measured_again"]')" = 8
+check "one got slower: by how much" test "$(field n/zoo/index.json '0.10 < r["changes"][0]["change"] < 0.13')" = True
+check "one got slower: by the program of the night before as well" contains n/zoo/digest.md "not the program"
+check "one got slower: in the digest" grep -q '^- slower by +1[0-9.]* %: `.*` in `second@b1_s8' n/zoo/digest.md
+check "one got slower: JUnit" contains n/zoo/night.xml 'failures="1"'
+check "one got slower: the repetitions are gone" absent n/zoo/again
+zoo m/one.json -o n
+check "nothing is measured: it is told no second time" test "$(grep -c "got slower" stdout.txt)" = 0
+zoo m/one.json -o n --again
+check "the new level is no change" test "$(field n/zoo/index.json 'r["last_night"]["slower"]')" = 0
+zoo m/one.json -o n --notify "cat >heard.md; echo \"\$CEILING_SCOUT_NIGHT\" >state.txt"
+check "--notify: it gets the digest" same heard.md n/zoo/digest.md
+check "--notify: and what the night was" contains state.txt quiet
+zoo m/one.json -o n --notify 'echo no such hook >&2; exit 7'
+check "--notify that fails: told, and the code is the night's" test "$EXIT:$(grep -c -- '--notify: ended with 7: no such hook' stderr.txt)" = 1:1
+list m/hung.json '{"model": "first.onnx", "dims": [{"batch": 1, "seq": 8}]}'
+house/bin/ceiling-scout zoo m/hung.json -o hung --notify 'sleep 500 & sleep 400' >hung.txt 2>&1 & # looked at last
+hung=$!
+echo 'an old night' >n/zoo/night
+rm -rf n/zoo/cache
+zoo m/one.json -o n --again
+check "a night that was interrupted goes on under its name" contains "n/second@b1_s8_$tag/.night" "an old night"
+echo "no database" >n/zoo/history.db
+zoo m/one.json -o n --again
+check "a damaged history: begun anew from the reports" test "$(field n/zoo/index.json 'r["nights"]')" = 1
+check "a damaged history: set aside" present n/zoo/history.db.damaged
+printf 'CREATE TABLE mine(x);' | python3 -c 'import os, sqlite3, sys; os.remove("n/zoo/history.db"); sqlite3.connect("n/zoo/history.db").executescript(sys.stdin.read())'
+zoo m/one.json -o n
+check "a history that cannot be kept: exit 4" exits 4
+check "a history that cannot be kept: told, and the rest is done" says "the history was not kept: "
+
 # ---- two at once, a kill in the middle ----
 rm -rf out && touch hold
 house/bin/ceiling-scout zoo m/zoo.json >night.txt 2>&1 &
@@ -232,7 +293,7 @@ fi
 # ---- a full disk ----
 run bash -c 'ulimit -f 40; "$@" 2>&1 | cat' - house/bin/ceiling-scout zoo m/zoo.json -o full
 check "a full disk: each is told" test "$(grep -c 'ended with 4: .*cannot be written' stdout.txt)" = 4
-check "a full disk: the end is told" grep -q '^ceiling-scout: full/zoo/all.html: was not written\|^ceiling-scout: 4 of 4 went wrong' stdout.txt
+check "a full disk: the end is told" grep -q '^ceiling-scout: full/zoo/all.html: was not written\|^ceiling-scout: 4 of 4 went wrong\|^ceiling-scout: the history was not kept' stdout.txt
 if [[ -w /dev/full ]]; then
     run bash -c 'exec "$@" >/dev/full' - house/bin/ceiling-scout zoo m/zoo.json --list
     check "a full disk under stdout: exit 4" exits 4
@@ -326,4 +387,10 @@ if [[ -x $PYTHON ]] && "$PYTHON" -c 'import onnx' 2>/dev/null; then
 else
     skip "Python's onnx is not there: models/ is not made again"
 fi
+# ---- a command that hangs, which began long ago ----
+EXIT=0
+wait "$hung" || EXIT=$?
+check "--notify that hangs: it is ended, and the code is the night's" exits 1
+check "--notify that hangs: told" contains hung.txt "--notify: did not end in 30 s, and was ended"
+check "--notify that hangs: nothing of it is left" test -z "$(pgrep -f '^sleep [45]00$')"
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""report.html and comparison.html in a real browser: made by analyze from folders of made-up reports, opened in Chromium without a window.
+"""report.html, comparison.html and index.html in a real browser: made by analyze from folders of made-up reports, opened in Chromium without a window.
 Usage: test_page.py ANALYZE FOLDER   FOLDER: for what is made"""
 import glob
 import json
@@ -380,6 +380,81 @@ def test_comparison(browser, url):
         page.close()
 
 
+def index_of(name, nights, models, changes=(), last="op_0004=1.2"):
+    """The page of nights that made_runs.py makes, in the last of which something changed, measured again too."""
+    folder = os.path.join(SCRATCH, name)
+    base = os.path.join(folder, "history.db")
+    made = [sys.executable, "-B", os.path.join(HERE, "../cli/made_runs.py")]
+    os.makedirs(os.path.join(folder, "zoo"))
+    for night in range(1, nights + 1):
+        runs = []
+        for k, model in enumerate(models):
+            runs.append(os.path.join(folder, model))
+            shutil.rmtree(runs[-1], ignore_errors=True)
+            words = [f"op_{n:04}:key=gemm;shape=64,64,{n};model={k}" for n in range(1, 10)] + list(changes)
+            words += [last] if night == nights and k == 0 and last else []
+            subprocess.run([*made, runs[-1], str(30 - 10 * k), f"{night}{k}", f"taken=2026-01-{night:02}T01:00:00Z", *words], check=True)
+            open(os.path.join(runs[-1], "report.html"), "w", encoding="utf-8").close()
+        subprocess.run([ANALYZE, "history", base, *runs], capture_output=True, timeout=120, check=True)
+    for k in range(8 if last else 0):
+        to = os.path.join(folder, "again", models[0], last[:7], str(k))
+        subprocess.run([*made, to, "10", f"9{k}", last], check=True)
+    out = os.path.join(folder, "zoo/index.html")
+    done = subprocess.run([ANALYZE, "history", base, "--again", os.path.join(folder, "again"), "-o", out], capture_output=True, text=True, timeout=120)
+    check(f"{name}: analyze history writes it", done.returncode == (1 if last else 0) and os.path.isfile(out), done.stderr)
+    return "file://" + out
+
+
+def test_index(browser, url, empty):
+    page = browser.open(url)
+    rows = page.run("Array.from(document.querySelectorAll('.changes tbody tr'), r => Array.from(r.cells, c => c.textContent))")
+    check("index: what changed is on top", len(rows) == 1 and rows[0][0] == "SLOWER" and rows[0][1].startswith("+20."), rows)
+    check("index: which it is, where, and how often it was measured again", rows and rows[0][2].startswith("op_0004") and rows[0][3] == "bert" and
+          rows[0][5] == "8", rows)
+    first = page.run("[document.querySelector('.changes'), document.querySelector('#t-models')].map(e => e.getBoundingClientRect().top)")
+    check("index: above the models", first[0] < first[1], first)
+    rows = page.run("Array.from(document.querySelectorAll('#t-models tbody tr'), r => Array.from(r.cells, c => c.textContent))")
+    check("index: a row for each model, the longest time first", [row[1].split("NVIDIA")[0] for row in rows] == ["bert", "llama@b1"], rows)
+    check("index: how many of it are slower", [row[8] for row in rows] == ["1", ""], rows)
+    check("index: its nights as a line", page.run("""Array.from(document.querySelectorAll('#t-models .spark'), s => [s.querySelectorAll('line').length,
+        s.getBoundingClientRect().width > 90, s.getAttribute('aria-label').startsWith('12 nights')].join())""") == ["11,true,true"] * 2)
+    ways = page.run("Array.from(document.links, a => a.getAttribute('href')).filter(h => !h.startsWith('#'))")
+    check("index: links lead to the reports", sorted(set(ways)) == ["../bert/report.html", "../llama%40b1/report.html"], ways)
+    check("index: which are there", all(os.path.isfile(os.path.join(os.path.dirname(url[7:]), way.replace("%40", "@"))) for way in ways), ways)
+    click(page, "operations")
+    check("index: a head sorts", column(page, "operations") == ["30", "20"], column(page, "operations"))
+    page.run("{ const i = document.querySelector('.tools input'); i.value = 'llama'; i.dispatchEvent(new Event('input')); }")
+    time.sleep(0.2)
+    check("index: search finds", len(page.run("Array.from(document.querySelectorAll('#t-models tbody tr:not([hidden])'), r => 1)")) == 1)
+    quiet("index", page)
+    page.close()
+    page = browser.open(url, script=False)
+    check("index: all of it without JavaScript", not page.run("""Array.from(document.querySelectorAll('main :is(th, td, p, li)'))
+        .filter(e => !e.checkVisibility()).length"""))
+    page.close()
+    for width in (320, 375, 1280):
+        page = browser.open(url, width=width, height=800, phone=width < 700)
+        check(f"index: no scrolling sideways at {width}", page.run("document.documentElement.scrollWidth") <= width)
+        count, bad = page.run(CONTRAST)
+        check(f"index: contrast of {count} texts", count > 20 and not bad, bad)
+        page.close()
+    page = browser.open(empty)
+    check("index of quiet nights: no table of changes", page.run("document.querySelectorAll('.changes').length") == 0)
+    check("index of quiet nights: it says so", "0 operations got slower" in page.run("document.querySelector('main').textContent"))
+    quiet("index of quiet nights", page)
+    page.close()
+
+
+def test_hostile_index(browser, url):
+    page = browser.open(url)
+    time.sleep(0.2)
+    check("hostile index: nothing of it ran", "owned" not in page.run("document.title"), page.run("document.title"))
+    check("hostile index: no picture, no handler", page.run("""Array.from(document.querySelectorAll('*')).every(e => e.localName !== 'img' &&
+        Array.from(e.attributes).every(a => !a.name.startsWith('on') && a.name !== 'style'))"""))
+    quiet("hostile index", page)
+    page.close()
+
+
 def test_hostile(browser, url):
     for script in (True, False):
         page = browser.open(url, script=script)
@@ -545,8 +620,11 @@ def main():
         nasty = "<img src=x onerror=document.title='owned'>\"' onload='document.title=1'"
         test_hostile_comparison(browser, comparison_of("nasty", ["40", "1", f"op_0001:id={nasty}"], [
             "40", "2", f"op_0001:id={nasty}", "op_0001=1.5", f"driver={nasty}", f"class=name={nasty};x={nasty}"]))
+        nights = index_of("nights", 12, ["bert", "llama@b1"])
+        test_index(browser, nights, index_of("quiet", 3, ["bert"], last=""))
+        test_hostile_index(browser, index_of("hostile_nights", 6, ["a\" onload=\"document.title='owned'"], [f"model={nasty}", f"driver={nasty}"]))
         models = test_models(browser)
-        test_axe(browser, [("report", "file://" + ordinary), ("hostile report", "file://" + hostile), ("comparison", changed), ("models", models)])
+        test_axe(browser, [("index", nights), ("report", "file://" + ordinary), ("hostile report", "file://" + hostile), ("comparison", changed), ("models", models)])
         test_convolutions(browser)
         test_sparse(browser)
         test_partial(browser)

@@ -14,6 +14,7 @@ declare -A special=(
     [test_timing_coverage]=slow # ten thousand simulated measurements
     [test_chain_source]=slow    # NVRTC compiles every operator in every type
     [test_compare_nights]=slow  # thousands of simulated nights
+    [test_history_nights]=slow  # hundreds of them, each kept in a database
 )
 
 quick=0
