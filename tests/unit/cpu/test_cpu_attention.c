@@ -85,8 +85,7 @@ static void strides_of_every_sort(void) {
     static const char *const lies[] = {
         "\"q_layout\": [4050, 18, 162], \"k_layout\": [4050, 18, 162], \"v_layout\": [4050, 18, 162]",
         "\"layout\": \"bshd\", \"q_layout\": [4050, 54, 162], \"k_layout\": [4050, 54, 162], \"v_layout\": \"bhsd\"",
-        "\"layout\": \"bshd\", \"q_layout\": [54, 18, 108], \"k_layout\": [162, 18, 324], \"out_layout\": [54, 18, "
-        "108]",
+        "\"q_layout\": [54, 18, 108], \"k_layout\": [162, 18, 324], \"out_layout\": [54, 18, 108]",
         "\"k_layout\": \"bshd\", \"out_layout\": \"bshd\", \"causal\": true",
         "\"v_layout\": [1500, 500, 20], \"mask\": \"lengths\"",
         "\"layout\": \"bshd\", \"kv_len\": 70, \"kv_heads\": 1, \"k_layout\": [5000, 1, 36], \"v_layout\": \"bshd\"",
