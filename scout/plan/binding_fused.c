@@ -89,6 +89,8 @@ static bool bind_whole(const binder *b, int part, uint32_t t) {
     const scout_tensor *whole = &b->of->fused->tensors[at];
     if (p->offset != 0 || p->stride != 0 || whole->bytes != own->bytes || whole->type != own->type)
         return refuse(b, part, "has a slice of a tensor that is nowhere whole in the dataflow");
+    if (b->flow->tensors[b->to->parts[part][t]].lie != operation_lie((int)whole->rank, whole->dims, whole->strides))
+        return refuse(b, part, "lies there by other strides than in the fused operation");
     if (whole->below > 0) return refuse(b, part, "reads numbers that are places in a table");
     if (b->to->fused[at] < 0 || own->role == SCOUT_OUTPUT) b->to->fused[at] = b->to->parts[part][t];
     return true;
