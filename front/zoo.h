@@ -38,6 +38,7 @@ typedef struct zoo {
     bool list, digest;
     bool again;                /* all of it is measured in this night, whether it has changed or not */
     const char *night, *cache; /* what that is called, and where its results are shared; NULL: it is none */
+    bool resumed;              /* it was interrupted, and has told nothing yet */
     arena *a;
     json_t *root; /* owned; texts are borrowed from it */
     zoo_model *models;

@@ -45,6 +45,7 @@ void zoo_history_begin(zoo *z, const char *folder) {
     size_t n = 0;
     if (!z->again) return;
     char *const begun = access(mark, F_OK) == 0 ? files_read(mark, 100, &n, &st) : NULL;
+    z->resumed = begun != NULL;
     if (begun) {
         z->night = arena_strndup(z->a, begun, strcspn(begun, "\n"));
     } else {
@@ -229,7 +230,8 @@ zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const
     if (!index) return told;
     const json_t *const last = json_object_get(index, "last_night");
     told.text = zoo_digest_plain(z, json_get_text(last, "text"));
-    told.slower = measured && json_get_int(last, "slower", 0) + json_get_int(last, "machines_slower", 0) > 0;
+    told.slower =
+        (measured || z->resumed) && json_get_int(last, "slower", 0) + json_get_int(last, "machines_slower", 0) > 0;
     json_decref(index);
     if (program_before(z, kept, program) || access(kept, F_OK) != 0) keep_program(z, kept, program);
     end_night(z, folder);

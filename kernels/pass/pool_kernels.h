@@ -53,6 +53,22 @@ int pool_direct_fits(const pool_shape *shape, const pool_config *config);
 /* 0 or a cudaError_t */
 int pool_direct_launch(const pool_shape *shape, const pool_config *config, const void *in, void *out, void *stream);
 
+/* --- windows_any: norms of windows, and maxima that tell their places --- */
+
+/* Element (image, channel, place) at image * n + channel * c + place * step. indices (int64, as the output lies; NULL:
+ * none) count all elements of the input, planes first, and rows before columns or (`columns`) columns before rows. */
+typedef struct windows_any_shape {
+    int type;
+    float order; /* of the norm (floats alone); 0: the maximum */
+    int columns;
+    int64_t n, channels;
+    pool_axis axes[POOL_AXES];
+    int64_t in_n, in_c, in_step, out_n, out_c, out_step;
+} windows_any_shape;
+
+int windows_any_fits(const windows_any_shape *shape);
+int windows_any_launch(const windows_any_shape *shape, const void *in, void *out, void *indices, void *stream);
+
 /* --- resize_taps: interpolation along the last three dimensions; fp32, fp16, bf16 --- */
 
 enum { RESIZE_PASS_NEAREST, RESIZE_PASS_LINEAR, RESIZE_PASS_CUBIC };

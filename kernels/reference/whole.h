@@ -176,9 +176,11 @@ typedef struct whole_pool_axis {
 typedef struct whole_pool_problem {
     const void *input;
     uint32_t type;
-    int average;   /* else the maximum */
-    int padded;    /* an average counts padding in */
-    int last;      /* channels are the last dimension, of input and output */
+    int average;        /* else the maximum */
+    double order;       /* of a norm instead; 0: none */
+    int index, columns; /* the place of the maximum is wanted (scout/op/pool.h) */
+    int padded;         /* an average counts padding in */
+    int last;           /* channels are the last dimension, of input and output */
     int quantised; /* an average of bytes (scout/op/requantize.h), and what it is kept within before `zero` is added */
     double zero, factor, least, most;
     int64_t images, channels;

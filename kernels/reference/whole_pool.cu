@@ -17,7 +17,8 @@ struct taps { /* of a window along one dimension, those inside of the input */
 };
 
 struct sums {
-    double sum, squares, largest;
+    double sum, squares, powers, largest;
+    long long at; /* the first of the largest, in its plane */
 };
 
 __device__ taps taps_of(const whole_pool_axis &a, int64_t out, int padded) {
@@ -37,17 +38,23 @@ __device__ taps taps_of(const whole_pool_axis &a, int64_t out, int padded) {
 __device__ sums window(const whole_pool_problem &p, int64_t input, const taps &d, const taps &h, const taps &w) {
     const whole_pool_axis *a = p.axes;
     const int64_t count = d.count * h.count * w.count;
-    sums s = {0, 0, -INFINITY};
+    sums s = {0, 0, 0, -INFINITY, 0};
     for (int64_t k = threadIdx.x % lanes; k < count; k += lanes) {
         const int64_t x = w.from + k % w.count * a[2].dilation, rest = k / w.count;
         const int64_t y = h.from + rest % h.count * a[1].dilation, z = d.from + rest / h.count * a[0].dilation;
-        const double value = values_at(p.input, p.type, input + ((z * a[1].in + y) * a[2].in + x) * p.in_step);
-        s.sum += value - p.zero, s.squares += value * value, s.largest = fmax(s.largest, value);
+        const long long at = (z * a[1].in + y) * a[2].in + x;
+        const double value = values_at(p.input, p.type, input + at * p.in_step);
+        if (value > s.largest) s.largest = value, s.at = at;
+        s.sum += value - p.zero, s.squares += value * value;
+        if (p.order > 0) s.powers += pow(fabs(value), p.order);
     }
     for (int half = lanes / 2; half > 0; half /= 2) {
         s.sum += __shfl_xor_sync(~0u, s.sum, half);
         s.squares += __shfl_xor_sync(~0u, s.squares, half);
-        s.largest = fmax(s.largest, __shfl_xor_sync(~0u, s.largest, half));
+        s.powers += __shfl_xor_sync(~0u, s.powers, half);
+        const double largest = __shfl_xor_sync(~0u, s.largest, half);
+        const long long other = __shfl_xor_sync(~0u, s.at, half);
+        if (largest > s.largest || (largest == s.largest && other < s.at)) s.largest = largest, s.at = other;
     }
     return s;
 }
@@ -67,11 +74,17 @@ __global__ void __launch_bounds__(whole_each_threads)
         const double divisor = d.divisor * h.divisor * w.divisor;
         const int64_t at = image * p.out_n + channel * p.out_c + place * p.out_step;
         if (threadIdx.x % lanes > 0) continue;
-        want[at] = p.average ? s.sum / divisor : s.largest;
+        want[at] = p.average ? s.sum / divisor : p.order > 0 ? pow(s.powers, 1 / p.order) : s.largest;
+        if (p.index) {
+            const int64_t rows = p.axes[1].in, columns = p.axes[2].in, all = p.axes[0].in * rows * columns;
+            const int64_t turned = (s.at / columns / rows * columns + s.at % columns) * rows + s.at / columns % rows;
+            want[at] = (double)((image * p.channels + channel) * all + (p.columns ? turned : s.at));
+        }
         if (p.quantised) want[at] = fmin(p.most, fmax(p.least, p.factor * want[at])) + p.zero;
         spread[at] = (float)(p.quantised ? (0.5 + 0x1p-9) * 0x1p10 - fabs(want[at])
                              : p.average ? sqrt(s.squares) / divisor
-                                         : fabs(s.largest));
+                             : p.index   ? 0
+                                         : fabs(want[at]));
     }
 }
 

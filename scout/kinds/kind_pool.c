@@ -24,7 +24,6 @@ static const struct {
 static const struct {
     const char *field, *text;
 } not_expressed[] = {
-    {"indices_out", "a second output of indices is not covered"},
     {"masked", "a mask of the window is not covered"},
     {"activation", "an activation of a pool is not covered"},
 };
@@ -47,9 +46,9 @@ static bool check_quant(const scout_op *op, scout_why *why) {
 }
 
 static bool expressible(const scout_op *op, scout_why *why) {
-    if (!op_is(op, "max") && !op_is(op, "average"))
+    if (!op_is(op, "max") && !op_is(op, "average") && !op_is(op, "lp"))
         return kind_tensors_refuse(why, "feature",
-                                   "pools are covered as max, average, resize, gridsample and roi_align, not as %.60s",
+                                   "pools are max, average, lp, resize, gridsample and roi_align here, not %.60s",
                                    op->what ? op->what : "nothing");
     for (size_t k = 0; k < sizeof not_expressed / sizeof *not_expressed; k++) {
         const scout_field *f = op_field(op, not_expressed[k].field);
@@ -119,9 +118,14 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     const window w = window_of(out);
     for (int k = 0; k < WINDOW_AXES; k++)
         if (!check_axis(&w.axes[k], why)) return false;
+    const bool indices = pool_is_rare(out) && op_is(out, "max");
+    if (op_is(out, "lp") && !(op_real(out, "p", 2) > 0))
+        return kind_tensors_refuse(why, "feature", "a norm's order is above 0");
+    if (indices && w.last) return kind_tensors_refuse(why, "layout", "indices are of channels before rows");
     kind_tensors t = kind_tensors_of(out, a, why);
     return kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, (int)out->rank, input) &&
-           kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape);
+           kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) &&
+           (!indices || kind_tensors_add(&t, "indices", SCOUT_OUTPUT, SCOUT_INT64, (int)out->rank, out->shape));
 }
 
 /* An interpolation rounds each of its weights and sums.
@@ -135,6 +139,7 @@ static double tolerance(const scout_op *op) {
     if (sample_is(op)) return kind_sample_tolerance(op);
     const pool_problem p = pool_problem_of(op);
     if (p.quant.is) return requantize_tolerance(&p.quant);
+    if (p.order > 0) return kind_rounding(op->output) + 0x1p-24 * (80 + 6 * sqrt((double)window_kernel(&p.w)));
     return p.average ? kind_rounding(op->output) + 0x1p-24 * (16 + 6 * sqrt((double)window_kernel(&p.w))) : 0;
 }
 

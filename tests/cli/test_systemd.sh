@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # scripts/systemd/install.sh: the units that it writes, checked by systemd-analyze where that is there; a name with signs of
 # a unit's own; what is wrong in its arguments; no systemd.
+# shellcheck disable=SC2016 # names hold a dollar, and a unit doubles it
 source "${ROOT:?}/tests/cli/lib.sh"
 
 install=$ROOT/scripts/systemd/install.sh

@@ -131,6 +131,7 @@ check "one got slower: told at the end" prints_line "^zoo: 1 operation got slowe
 check "one got slower: eight times again" test "$(field n/zoo/index.json 'r["changes"][0]["measured_again"]')" = 8
 check "one got slower: by how much" test "$(field n/zoo/index.json '0.10 < r["changes"][0]["change"] < 0.13')" = True
 check "one got slower: by the program of the night before as well" contains n/zoo/digest.md "not the program"
+# shellcheck disable=SC2016 # Markdown's own quotes
 check "one got slower: in the digest" grep -q '^- slower by +1[0-9.]* %: `.*` in `second@b1_s8' n/zoo/digest.md
 check "one got slower: JUnit" contains n/zoo/night.xml 'failures="1"'
 check "one got slower: the repetitions are gone" absent n/zoo/again

@@ -20,6 +20,7 @@
     each(cpu_conv_depthwise)                                                                                          \
     each(cpu_pool_onednn)                                                                                             \
     each(cpu_pool_direct)                                                                                             \
+    each(cpu_windows_any)                                                                                             \
     each(cpu_sample_points)                                                                                           \
     each(cpu_resize_rows)                                                                                             \
     each(cpu_norm_onednn)                                                                                             \

@@ -21,27 +21,31 @@ static int64_t grain(const void *state, const scout_op *op, uint32_t output) {
 }
 
 typedef struct window_sum {
-    double sum, squares, largest;
+    double sum, squares, powers, largest; /* powers: of a norm */
+    int64_t at;                           /* the first of the largest, in its plane */
 } window_sum;
 
 /* `count` neighbouring taps of the last dimension. */
-static void add_taps(window_sum *s, const pool_problem *p, const void *input, int64_t at, int64_t count) {
+static void add_taps(window_sum *s, const pool_problem *p, const void *input, int64_t base, int64_t at, int64_t count) {
     const int64_t step = p->in_step * p->w.axes[2].dilation;
     double x[64];
     for (int64_t k = 0; k < count; k += 64) {
         const int64_t here = count - k < 64 ? count - k : 64;
-        cpu_number_load(p->type, input, at + k * step, step, here, x);
-        for (int64_t j = 0; j < here; j++)
-            s->sum += x[j] - p->quant.zero_in, s->squares += x[j] * x[j], s->largest = fmax(s->largest, x[j]);
+        cpu_number_load(p->type, input, base + at * p->in_step + k * step, step, here, x);
+        for (int64_t j = 0; j < here; j++) {
+            if (x[j] > s->largest) s->largest = x[j], s->at = at + (k + j) * p->w.axes[2].dilation;
+            s->sum += x[j] - p->quant.zero_in, s->squares += x[j] * x[j];
+            if (p->order > 0) s->powers += pow(fabs(x[j]), p->order);
+        }
     }
 }
 
-/* One output: `at` tells where its channel's input begins. */
-static void one(const pool_problem *p, const void *input, int64_t at, const int64_t *place, double *want,
+/* One output: `at` tells where its channel's input begins; plane: whose index of the largest is wanted, or -1. */
+static void one(const pool_problem *p, const void *input, int64_t at, const int64_t *place, int64_t plane, double *want,
                 double *spread) {
     int64_t first[WINDOW_AXES], from[WINDOW_AXES], taps[WINDOW_AXES];
     const window_axis *a = p->w.axes;
-    window_sum s = {0, 0, -INFINITY};
+    window_sum s = {0, 0, 0, -INFINITY, 0};
     double divisor = 1;
     for (int d = 0; d < WINDOW_AXES; d++) {
         taps[d] = window_taps(&a[d], place[d], &first[d], &from[d]);
@@ -50,15 +54,18 @@ static void one(const pool_problem *p, const void *input, int64_t at, const int6
     for (int64_t k = 0; k < taps[0]; k++)
         for (int64_t j = 0; j < taps[1]; j++) {
             const int64_t depth = from[0] + k * a[0].dilation, height = from[1] + j * a[1].dilation;
-            add_taps(&s, p, input, at + ((depth * a[1].in + height) * a[2].in + from[2]) * p->in_step, taps[2]);
+            add_taps(&s, p, input, at, (depth * a[1].in + height) * a[2].in + from[2], taps[2]);
         }
     if (p->quant.is) {
         *want = requantize_apply(&p->quant, &p->activation, s.sum / divisor);
         *spread = requantize_spread(&p->quant, *want);
         return;
     }
-    *want = p->average ? s.sum / divisor : s.largest;
-    *spread = p->average ? sqrt(s.squares) / divisor : fabs(s.largest);
+    *want = plane >= 0     ? (double)pool_index(p, plane, s.at)
+            : p->order > 0 ? pow(s.powers, 1 / p->order)
+            : p->average   ? s.sum / divisor
+                           : s.largest;
+    *spread = plane >= 0 ? 0 : p->average ? sqrt(s.squares) / divisor : fabs(*want);
 }
 
 /* One output of an interpolation, from its place in the output. */
@@ -134,7 +141,7 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
                             int64_t count, double *want, double *spread, double *scratch) {
     const pool_problem *p = state;
     const int64_t height = p->w.axes[1].out, width = p->w.axes[2].out, places = window_out(&p->w);
-    (void)output, (void)scratch;
+    (void)scratch;
     if (resize_is(op)) {
         const resize_problem r = resize_problem_of(op, op->tensors[POOL_INPUT].dims);
         for (int64_t k = 0; k < count; k++) interpolate(op, &r, tensors[POOL_INPUT], from + k, &want[k], &spread[k]);
@@ -148,7 +155,8 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
         const int64_t channel = p->w.last ? at % p->channels : at / places % p->channels;
         const int64_t image = at / places / p->channels;
         const int64_t place[WINDOW_AXES] = {rest / width / height, rest / width % height, rest % width};
-        one(p, tensors[POOL_INPUT], image * p->in_n + channel * p->in_c, place, &want[k], &spread[k]);
+        one(p, tensors[POOL_INPUT], image * p->in_n + channel * p->in_c, place,
+            output == POOL_INDICES ? image * p->channels + channel : -1, &want[k], &spread[k]);
     }
     return SCOUT_OK;
 }

@@ -26,6 +26,7 @@
     each(own_conv_bytes)                                                                                              \
     each(dnn_pool)                                                                                                    \
     each(own_pool_direct)                                                                                             \
+    each(own_windows)                                                                                                 \
     each(own_resize)                                                                                                  \
     each(own_sample)                                                                                                  \
     each(own_norm_long) /* long rows, with a compile-time number of threads */                                   \

@@ -134,6 +134,9 @@ static scout_answer pool(scout_device *device, const scout_op *op, void *const *
     whole_pool_problem w = {.input = tensors[POOL_INPUT],
                             .type = p.type,
                             .average = p.average,
+                            .order = p.order,
+                            .index = (int)output == POOL_INDICES,
+                            .columns = p.columns,
                             .padded = p.padded,
                             .last = p.w.last,
                             .quantised = p.quant.is,
@@ -147,7 +150,6 @@ static scout_answer pool(scout_device *device, const scout_op *op, void *const *
                             .out_n = p.out_n,
                             .out_c = p.out_c,
                             .out_step = p.out_step};
-    (void)output;
     if (p.quant.is) requantize_bounds(&p.quant, &p.activation, &w.least, &w.most);
     for (int k = 0; k < WHOLE_POOL_AXES; k++) {
         const window_axis *a = &p.w.axes[k];

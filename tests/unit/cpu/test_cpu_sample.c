@@ -1,5 +1,5 @@
-/* Points and regions of images on the CPU device: the own loop against the reference in every way, the reference
- * against values of the specification, and what is refused. */
+/* Points and regions of images, and windows that models seldom have, on the CPU device: the own loop against the
+ * reference in every way, the reference against values of the specification, and what is refused. */
 #include "tests/unit/cpu/cpu_built.h"
 #include "tests/unit/unit.h"
 
@@ -32,6 +32,33 @@ static void every_way_and_type(void) {
     }
 }
 
+static void windows(void) {
+    static const char *const forms[] = {
+        "\"what\": \"lp\", \"shape\": [2, 5, 4, 6], \"input\": [2, 5, 9, 12], \"kernel\": [3, 2], \"stride\": [2, 2]",
+        "\"what\": \"lp\", \"shape\": [2, 5, 9, 12], \"input\": [2, 5, 9, 12], \"kernel\": [3, 3], \"pads\": [1, 1, 1, "
+        "1], "
+        "\"p\": 1",
+        "\"what\": \"lp\", \"shape\": [3, 7, 1, 1], \"input\": [3, 7, 8, 9], \"global\": 1, \"p\": 3",
+        "\"what\": \"lp\", \"shape\": [2, 9, 5], \"input\": [2, 13, 5], \"kernel\": [3], \"dilation\": [2], "
+        "\"layout\": "
+        "\"nhwc\"",
+        "\"what\": \"max\", \"shape\": [2, 5, 4, 6], \"input\": [2, 5, 9, 13], \"kernel\": [3, 3], \"stride\": [2, 2], "
+        "\"indices_out\": 1",
+        "\"what\": \"max\", \"shape\": [2, 5, 9, 12], \"input\": [2, 5, 9, 12], \"kernel\": [3, 3], \"pads\": [1, 1, "
+        "1, "
+        "1], \"indices_out\": 1, \"storage_order\": 1",
+        "\"what\": \"max\", \"shape\": [1, 3, 3, 4, 5], \"input\": [1, 3, 4, 5, 6], \"kernel\": [2, 2, 2], "
+        "\"indices_out\": 1"};
+    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    for (int k = 0; k < 7 * 3; k++) {
+        char text[400];
+        const int before = cpu_built_failures;
+        snprintf(text, sizeof text, "{\"op\": \"pool\", %s, \"dtype\": \"%s\"}", forms[k % 7], types[k / 7]);
+        cpu_built_check(text, 1);
+        UNIT_INT(cpu_built_failures, before);
+    }
+}
+
 static void put(cpu_built *b, const char *tensor, const double *x, int count) {
     for (int k = 0; k < count; k++) cpu_built_put(b, tensor, k, x[k]);
 }
@@ -59,6 +86,14 @@ static void grid(const char *ways, const double *want) {
 }
 
 static void values_of_the_specification(void) {
+    cpu_built norm;
+    cpu_built_make(&norm,
+                   "{\"op\": \"pool\", \"what\": \"lp\", \"shape\": [1, 1, 2], \"input\": [1, 1, 3], \"kernel\": [2]}",
+                   1 << 20);
+    if (!UNIT_CHECK(norm.built)) return;
+    cpu_built_fill(&norm, 3);
+    put(&norm, "input", (const double[]){5, 12, -9}, 3);
+    accepts(&norm, (const double[]){13, 15}, 2);
     grid("\"mode\": \"linear\", \"align_corners\": 0", (const double[]){0, 0.5, 1.7, 2.5, 2.5, 1.7, 4.5, 1.25});
     grid("\"mode\": \"linear\", \"align_corners\": 1", (const double[]){0, 1.25, 2, 2.5, 2.5, 2, 3.75, 5});
     grid("\"mode\": \"nearest\", \"align_corners\": 0", (const double[]){0, 0, 2, 2, 2, 2, 5, 0});
@@ -72,6 +107,29 @@ static void values_of_the_specification(void) {
     put(&b, "rois", (const double[]){0, 0, 4, 4}, 4);
     cpu_built_put(&b, "batches", 0, 0);
     accepts(&b, (const double[]){7, 9, 19, 21}, 4);
+}
+
+/* Of two rows of three, the largest of all is in the second row and the second column: the fifth, or by columns the
+ * fourth. */
+static void places_of_maxima(void) {
+    for (int columns = 0; columns < 2; columns++) {
+        char text[300];
+        cpu_built b;
+        snprintf(
+            text, sizeof text,
+            "{\"op\": \"pool\", \"what\": \"max\", \"shape\": [1, 1, 1, 1], \"input\": [1, 1, 2, 3], \"kernel\": [2, "
+            "3], \"indices_out\": 1, \"storage_order\": %d}",
+            columns);
+        cpu_built_make(&b, text, 1 << 20);
+        if (!UNIT_CHECK(b.built)) return;
+        cpu_built_fill(&b, 3);
+        put(&b, "input", (const double[]){1, 2, 3, 4, 9, 5}, 6);
+        cpu_built_put(&b, "output", 0, 9), cpu_built_put(&b, "indices", 0, columns ? 3 : 4);
+        UNIT_CHECK(cpu_built_accepts(&b));
+        cpu_built_put(&b, "indices", 0, columns ? 4 : 3);
+        UNIT_CHECK(!cpu_built_accepts(&b));
+        cpu_built_end(&b);
+    }
 }
 
 static void what_is_refused(void) {
@@ -92,6 +150,8 @@ int main(void) {
     if (!cpu_built_open()) return 1;
     UNIT_RUN(every_way_and_type);
     UNIT_RUN(values_of_the_specification);
+    UNIT_RUN(windows);
+    UNIT_RUN(places_of_maxima);
     UNIT_RUN(what_is_refused);
     cpu_built_close();
     return unit_end();

@@ -116,7 +116,7 @@ static void what_cannot_be_told_is_refused(void) {
     refused(&plain, "activation", "erf", 0, "epilogue");
     refused(&plain, "bias", "full", 0, "feature");
     refused(&pool, "quant", "qdq", 0, "type");
-    refused(&pool, "indices_out", NULL, 1, "feature");
+    refused(&pool, "masked", NULL, 1, "feature");
     windows_case w = pool;
     w.type = DTYPE_INT8;
     cpu_windows_operation(&r, &w); /* of bytes a maximum needs no scale */
