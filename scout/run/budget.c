@@ -25,6 +25,8 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
 static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
 static const double LOST_MOST = 30;                        /* is made up for */
 static const double REPLAY_SHARE = 0.1, REPLAY_LEAST = 10; /* of a run; seconds, where there is no budget */
+/* Reports are written before it, and a worker of its own starts: seconds, and no more than its share. */
+static const double REPLAY_START = 1.5;
 
 budget budget_of(const options *o, double now) {
     return (budget){.whole_s = o->budget_s,
@@ -118,7 +120,8 @@ double budget_later_end(budget *b, double first_s, bool host, double now) {
 /* ---- the model as a whole ---- */
 
 void budget_reserve(budget *b) {
-    b->replay_s = b->end > 0 ? REPLAY_SHARE * b->whole_s : 0;
+    const double share_s = REPLAY_SHARE * b->whole_s;
+    b->replay_s = b->end > 0 ? share_s + fmin(share_s, REPLAY_START) : 0;
     b->end -= b->replay_s;
 }
 

@@ -114,8 +114,11 @@ static void a_tenth_is_kept_for_the_whole(void) {
     budget b = made("run", 50);
     near(budget_replay_end(&b, 120), 150); /* nothing was kept: what is left */
     budget_reserve(&b);
-    near(budget_later_end(&b, 60, true, 130), 145);
-    near(budget_replay_end(&b, 145), 150);
+    near(budget_later_end(&b, 60, true, 130), 143.5);
+    near(budget_replay_end(&b, 143.5), 150);
+    b = made("run", 10);
+    budget_reserve(&b);
+    near(budget_later_end(&b, 60, true, 101), 108); /* of a short one no more than as much again */
     b = made("run", 0);
     budget_reserve(&b);
     near(budget_later_end(&b, 30, false, 130), 160);
