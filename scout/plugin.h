@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SCOUT_ABI            1u
+#define SCOUT_ABI            2u
 #define SCOUT_HAS(p, member) ((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member))
 
 typedef enum scout_answer {
@@ -83,7 +83,7 @@ enum {
     SCOUT_QUANTIZE
 };
 
-enum { SCOUT_MAX_RANK = 8, SCOUT_MAX_TENSORS = 40, SCOUT_MAX_PARAMETERS = 8 };
+enum { SCOUT_MAX_RANK = 8, SCOUT_MAX_TENSORS = 72, SCOUT_MAX_PARAMETERS = 8 };
 
 typedef enum scout_role {
     SCOUT_INPUT,  /* an activation: produced just before, as warm as its producer leaves it */

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-enum { JOINED_MOST = 48 };
+enum { JOINED_MOST = 72 };
 
 /* `outer` rows of the whole; of each, `bytes[k]` are those of piece k, in their order. Each piece lies densely. */
 typedef struct joined_pass {
@@ -20,7 +20,7 @@ typedef struct joined_pass {
 } joined_pass;
 
 int joined_fits(
-    const joined_pass *p); /* all of it stays below 2^31 elements as wide as its rows and addresses let be */
+    const joined_pass *p); /* all of it stays below 2^31 bytes */
 int joined_launch(const joined_pass *p, const void *const *pieces, const void *whole, void *stream);
 
 #ifdef __cplusplus

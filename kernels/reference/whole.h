@@ -230,7 +230,7 @@ cudaError_t whole_embedding(const whole_embedding_problem *p, double *want, floa
 
 /* --- whole_move.cu --- */
 
-enum { WHOLE_MOVE_RANK = 8, WHOLE_MOVE_INPUTS = 40 };
+enum { WHOLE_MOVE_RANK = 8, WHOLE_MOVE_INPUTS = 72 };
 
 /* Where place i along a dimension of the output comes from: place i * step - before of an input's dimension of that
  * length, again and again where it goes beyond it. */

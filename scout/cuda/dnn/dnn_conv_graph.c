@@ -71,6 +71,12 @@ static void lay(const teller *t, int64_t n, int64_t channels, bool last, const i
     strides[0] = last ? step : step * channels;
 }
 
+static bool is_one(const int64_t *space, int count) {
+    for (int k = 0; k < count; k++)
+        if (space[k] != 1) return false;
+    return true;
+}
+
 static dnn_desc tell_input(const teller *t, cudnnDataType_t type) {
     int64_t dims[SCOUT_MAX_RANK], strides[SCOUT_MAX_RANK], space[WINDOW_AXES];
     for (int k = 0; k < t->space; k++) space[k] = axis(t, k)->in;
@@ -189,7 +195,7 @@ scout_answer dnn_conv_build(dnn_graph *g, const scout_op *op, int64_t way, scout
     t.last = is_last(op) || form == DNN_CONV_CONVERTED;
     t.space = t.p.w.spatial < 2 ? 2 : t.p.w.spatial;
     for (int k = 0; k < t.space; k++) space[k] = axis(&t, k)->out;
-    lay(&t, t.p.n, t.p.cout, t.last, space, t.out_dims, t.out_strides);
+    lay(&t, t.p.n, t.p.cout, t.last || is_one(space, t.space), space, t.out_dims, t.out_strides);
     g->refused = dnn_activate_refused(op);
     g->coarse = g->refused & ~dnn_activate_never(op);
     const bool more = has_more(&t.p) && form != DNN_CONV_SPLIT;
