@@ -104,7 +104,10 @@ static void write_planned(const explain *e) {
                                      plain_cell(e->arena, json_get_text(json_array_get(out, k), "text"), 200)));
             return;
         }
-    explain_say(e, "", "the plan does without it");
+    explain_say(e, "",
+                plain_same(e->r->worth, "yes")
+                    ? "the plan does without it: alone, or in other fusions, its operations take less"
+                    : "the plan does without it: it is not proven to be worth it");
 }
 
 static void write_head(const explain *e) {

@@ -116,7 +116,7 @@ static void a_fusion_says_whether_the_plan_has_it(void) {
     } cases[] = {
         {PLAN("c", ", {\"fusion\": \"op\"}", "[1, 0, 1], [0, 2], [1, 3, 4]", ""), "the plan does it at 2 places"},
         {PLAN("c", ", {\"fusion\": \"op\"}", "[1, 0, 1]", ""), "the plan does it at 1 place "},
-        {PLAN("c", ", {\"fusion\": \"other\"}", "[1, 0, 1]", ""), "the plan does without it "},
+        {PLAN("c", ", {\"fusion\": \"other\"}", "[1, 0, 1]", ""), "the plan does without it: it is not proven"},
         {PLAN("c", "", "", "{\"fusion\": \"op\", \"text\": \"it came out wrong\"}"),
          "the plan does without it: it came out wrong"},
         {PLAN("other", ", {\"fusion\": \"op\"}", "[1, 0, 1]", ""), NULL},
