@@ -91,6 +91,8 @@ static void write_planned(const explain *e) {
     const bool same = plain_same(json_get_text(plan, "regime"), e->group->regime) &&
                       plain_same(json_get_text(json_object_get(plan, "device"), "class"), e->group->device_class);
     if (!e->r->fusion || !plan || !same) return;
+    if (strcmp(json_get_text(plan, "taken"), json_get_text(e->report, "taken")) < 0)
+        explain_say(e, "", "plan.json is older than this report; scout_batch --replay makes it anew");
     for (size_t k = 0; k < json_array_size(list); k++)
         if (plain_same(json_get_text(json_array_get(list, k), "fusion"), e->r->operation)) {
             const size_t count = groups_of(plan, (int64_t)k);

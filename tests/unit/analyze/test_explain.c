@@ -130,6 +130,9 @@ static void a_fusion_says_whether_the_plan_has_it(void) {
         const char *text = explained(&f, "{}");
         UNIT_CHECK(cases[k].says ? says(text, cases[k].says) : !strstr(text, "the plan"));
     }
+    planned = "{\"device\": {\"class\": \"c\"}, \"regime\": \"r\", \"taken\": \"2026-11-02T00:00:00Z\"}";
+    UNIT_CHECK(says(explained(&f, "{\"taken\": \"2026-11-03T00:00:00Z\"}"), "plan.json is older than this report"));
+    UNIT_CHECK(!strstr(explained(&f, "{\"taken\": \"2026-11-01T00:00:00Z\"}"), "older"));
     f.fusion = false;
     planned = cases[0].plan;
     UNIT_CHECK(!strstr(explained(&f, "{}"), "the plan"));
