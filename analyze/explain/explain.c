@@ -91,6 +91,8 @@ static void write_planned(const explain *e) {
     const bool same = plain_same(json_get_text(plan, "regime"), e->group->regime) &&
                       plain_same(json_get_text(json_object_get(plan, "device"), "class"), e->group->device_class);
     if (!e->r->fusion || !plan || !same) return;
+    if (strcmp(json_get_text(plan, "taken"), json_get_text(e->report, "taken")) < 0)
+        explain_say(e, "", "plan.json is older than this report; scout_batch --replay makes it anew");
     for (size_t k = 0; k < json_array_size(list); k++)
         if (plain_same(json_get_text(json_array_get(list, k), "fusion"), e->r->operation)) {
             const size_t count = groups_of(plan, (int64_t)k);
@@ -104,7 +106,10 @@ static void write_planned(const explain *e) {
                                      plain_cell(e->arena, json_get_text(json_array_get(out, k), "text"), 200)));
             return;
         }
-    explain_say(e, "", "the plan does without it");
+    explain_say(e, "",
+                plain_same(e->r->worth, "yes")
+                    ? "the plan does without it: alone, or in other fusions, its operations take less"
+                    : "the plan does without it: it is not proven to be worth it");
 }
 
 static void write_head(const explain *e) {

@@ -88,6 +88,7 @@ typedef struct study_whole {
     bool known;
     bool same; /* nothing is proven to be faster than the default: `best` is `first` */
     study_whole_time first, best;
+    bool given;                        /* `best` is a plan that was given, not the cheapest by the reports */
     bool proven;                       /* all of the ratio's interval is below 1 */
     double ratio, ratio_ci;            /* of best over first; 1 and 0 where they are the same */
     int left_out;                      /* operations that take no part */

@@ -27,6 +27,7 @@ bool study_whole_read(const json_t *root, study_whole *out, status *st) {
     *out = (study_whole){.ratio = 1};
     const json_t *best = json_object_get(root, "best");
     out->same = !json_is_object(best);
+    out->given = json_is_true(json_object_get(root, "given"));
     if (!read_time(json_object_get(root, "default"), &out->first) || (!out->same && !read_time(best, &out->best)))
         return status_fail(st, STATUS_INPUT, "has no time that can be one; scout_batch --replay measures it again");
     if (out->same) {
@@ -63,7 +64,7 @@ bool study_whole_refutes(const study_whole *w) { return w->known && !w->same && 
 void study_whole_say(const study_whole *w, char *text, size_t room) {
     const bool sums = w->first.sum_us > 0 && w->best.sum_us > 0;
     snprintf(text, room, "%s by the libraries' defaults", amount_time(w->first.us).s);
-    if (!w->same) add(text, room, ", %s by the plan", amount_time(w->best.us).s);
+    if (!w->same) add(text, room, ", %s by %s plan", amount_time(w->best.us).s, w->given ? "a given" : "the");
     add(text, room, " (");
     if (w->fused > 0)
         add(text, room, "%" PRId64 " operations in %" PRId64 " groups, %" PRId64 " fused; ", w->operations, w->groups,

@@ -172,11 +172,11 @@ static void write_categories(FILE *out, const summary_group *g) {
 static void write_fusions(FILE *out, const summary_group *g) {
     const summary_fusions *f = &g->fusions;
     if (f->all == 0) return;
-    fprintf(out,
-            "## Fusions\n\nOf %zu, %zu %s time (%s, %s of the model's time, where no two join the same operation), "
-            "%zu borderline, %zu not known.\n\n",
-            f->all, f->worth, f->worth == 1 ? "saves" : "save", amount_time(f->saved_us).s,
-            amount_percent(f->saved_share).s, f->borderline, f->unknown);
+    fprintf(out, "## Fusions\n\nOf %zu, %zu %s time", f->all, f->worth, f->worth == 1 ? "saves" : "save");
+    if (f->saved_us > 0)
+        fprintf(out, " (%s, %s of the model's time, where no two join the same operation)", amount_time(f->saved_us).s,
+                amount_percent(f->saved_share).s);
+    fprintf(out, ", %zu borderline, %zu not known.\n\n", f->borderline, f->unknown);
     if (f->count == 0) return;
     fputs(
         "| fusion | pattern | runs | apart | as one | faster | kernels | saves |\n|---|---|--:|--:|--:|--:|--:|--:|\n",

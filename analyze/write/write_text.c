@@ -216,8 +216,8 @@ static void write_fusions(text *t, const summary_group *g) {
     const summary_fusions *f = &g->fusions;
     if (f->all == 0) return;
     line(t, "\nfusions: %zu of %zu are worth it, %zu borderline, %zu not compared%s%s%s", f->worth, f->all,
-         f->borderline, f->unknown, f->worth > 0 ? "; together they save " : "",
-         f->worth > 0 ? amount_percent(f->saved_share).s : "", f->worth > 0 ? " of the time" : "");
+         f->borderline, f->unknown, f->saved_us > 0 ? "; together they save " : "",
+         f->saved_us > 0 ? amount_percent(f->saved_share).s : "", f->saved_us > 0 ? " of the time" : "");
     const amount_unit unit = amount_unit_of(f->worth > 0 ? f->rows[0]->saved_us : 0);
     const int most = t->to.columns - 48; /* what stands behind the name */
     for (size_t k = 0; k < f->count; k++) {

@@ -102,6 +102,9 @@ void operation_from_json(const json_t *o, arena *a, operation *out);
 /* How elements lie in memory, as one number: equal of two that have the same elements, whatever the order of their
  * dimensions. 0: side by side. Dimensions along which nothing moves count for nothing. */
 int64_t operation_lie(int rank, const int64_t *dims, const int64_t *strides);
+/* Of a view that reads dense elements again and again: no block of its own size lies there. operation_lie is odd or 0.
+ */
+enum { OPERATION_LIE_REPEATED = 2 };
 
 /* The same of the dataflow of so many operations. */
 json_t *operation_flow_to_json(const operation_flow *f, json_builder *b);

@@ -124,6 +124,7 @@ static int64_t count_elements(int rank, const int64_t *dims) {
 /* Offset and strides: the first and the last element that they reach lie in the source. */
 static void read_strides(graph_reader *g, const graph_tensor *source, graph_tensor *t, int rank, const int64_t *dims) {
     int64_t strides[OPERATION_MAX_RANK], first = t->offset, last = first;
+    bool repeats = false;
     want(g, JSON_SCAN_ARRAY, "its strides are not a list");
     if (rank < 0 || source->elements < 0)
         REFUSE(g, "it is a view by strides, but its dims or its source's are not known");
@@ -132,12 +133,14 @@ static void read_strides(graph_reader *g, const graph_tensor *source, graph_tens
         const int64_t reach = dims[k] > 0 ? checked_mul(dims[k] - 1, stride) : 0;
         first = checked_add(first, reach < 0 ? reach : 0);
         last = checked_add(last, reach > 0 ? reach : 0);
+        repeats = repeats || (stride == 0 && dims[k] > 1);
     }
     want(g, JSON_SCAN_ARRAY_END, "it has more strides than dimensions");
     if (first < 0 || last >= source->elements)
         REFUSE(g, "as a view it reaches from element %" PRId64 " to %" PRId64 ", outside of its source's %" PRId64,
                first, last, source->elements);
     t->lie = operation_lie(rank, dims, strides);
+    if (t->lie == 0 && repeats) t->lie = OPERATION_LIE_REPEATED;
 }
 
 static bool is_alias(const graph_tensor *t) { return t->source >= 0 && t->producer < 0; }

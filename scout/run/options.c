@@ -221,7 +221,8 @@ static const cli_option rows[] = {
      .argument = "FILE",
      .kind = CLI_FILE,
      .offset = AT(plan),
-     .help = "with --replay: the plan of this plan.json instead of the cheapest by the reports"},
+     .help = "with --replay: the plan of this plan.json instead of the cheapest by the reports; what is written says "
+             "that it was given"},
     {.name = "resume",
      .kind = CLI_FLAG,
      .offset = AT(resume),

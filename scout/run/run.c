@@ -310,6 +310,8 @@ static void replay_model(run *r, bool good, status *st) {
         r->stopped = *r->stop != 0;
         r->no_whole = r->stopped ? "a signal ended the run" : arena_printf(&r->arena, "%s", failed.text);
         if (st->code == STATUS_OK) st->code = STATUS_INCOMPLETE;
+    } else if (st->code == STATUS_OK) {
+        st->code = failed.code;
     }
     if (!r->no_whole) return;
     if (r->stopped)

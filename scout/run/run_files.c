@@ -167,7 +167,7 @@ static void note_failure(run *r, const status *st) {
 }
 
 /* What was said of the model as a whole is of other figures. */
-static void forget_whole(const run *r, const run_item *i) {
+static void forget_whole(run *r, const run_item *i) {
     if (i->source == RUN_MEASURED && r->options->ops_path) run_replay_forget(r);
 }
 

@@ -254,7 +254,7 @@ void run_files_clean(const run *r);              /* reports of operations that a
 /* run_plan.c */
 typedef struct run_planned {    /* what an operation or a fusion runs as */
     const char *name, *variant; /* NULL: an operation by its default, a fusion nowhere */
-    double ratio, ratio_ci;     /* over the default, over the parts */
+    double ratio, ratio_ci;     /* over the default, over the parts; not above 0: not known */
     double each_us, ci;         /* of an operation: a launch; not above 0: it takes no part */
     double default_us, default_ci;
     const char *code, *text; /* of a fusion that is worth it: why it stays out; NULL: it does not */
@@ -271,9 +271,14 @@ typedef struct run_plan {
 void run_plan_choose(run *r, run_plan *to);
 double run_plan_us(const run *r, const run_plan *plan, int occurrence); /* by itself; not-a-number: it takes no part */
 double run_plan_fused_us(const run *r, const run_plan *plan, const plan_group *g);
-/* A fusion stays out: its groups become single occurrences again. */
-void run_plan_drop(run *r, run_plan *plan, int index, const char *code, const char *text);
-/* run_plan_json.c: plan.json. Read: what it names takes the place of what the reports prove. False: st says why. */
+/* Estimates and counts of what the plan is now; bound_us stays, or becomes what it costs where that is less. */
+void run_plan_count(const run *r, run_plan *plan);
+/* After a replay; run_plan_count ends it. By group: those that become single occurrences again. */
+void run_plan_split(run *r, run_plan *plan, const bool *apart);
+void run_plan_drop(run *r, run_plan *plan, int index, const char *code, const char *text); /* why a fusion is out */
+void run_plan_leave_out(const run *r, run_plan *plan, int item); /* an operation that no run can have */
+/* run_plan_json.c: plan.json. Read: what it names takes the place of what the reports prove, and a proof is only what
+ * they prove of the same. False: st says why. */
 void run_plan_to_json(run *r, const run_plan *plan, json_t *to, json_builder *b);
 bool run_plan_read(run *r, const char *path, run_plan *to, status *st);
 
@@ -281,7 +286,7 @@ bool run_plan_read(run *r, const char *path, run_plan *to, status *st);
 /* The model as a whole, until end_s; alone: it is all that was asked, so that it is done again. False: st says why.
  * What it finds goes to model.json, and to the terminal. `no_whole`: its budget has no time for that. */
 bool run_replay(run *r, double end_s, bool alone, status *st);
-void run_replay_forget(const run *r); /* model.json is of what was measured before */
+void run_replay_forget(run *r); /* model.json is of what was measured before */
 
 /* run_trace.c */
 json_t *run_trace_json(const json_t *trace, const char *model, json_builder *b);

@@ -96,13 +96,15 @@ double run_plan_us(const run *r, const run_plan *plan, int occurrence) {
     return us > 0 ? us * (double)at->times : NAN;
 }
 
-/* The parts' own times, by the ratio that was measured beside them. Not a number: one of them is not known. */
+/* The parts' own times, by the ratio that was measured beside them, if it is known. Not a number: one of them is not.
+ */
 static double cost_of(const run *r, const run_plan *plan, int index, const int *site) {
     double sum = 0;
     for (int k = 0; k < r->fusions.items[index].op_count; k++) {
         sum += run_plan_us(r, plan, site[k]);
     }
-    return sum * plan->fusions[index].ratio;
+    const double ratio = plan->fusions[index].ratio; /* of a given plan it need not be known */
+    return ratio > 0 ? sum * ratio : sum;
 }
 
 static void add_sites(planner *p, int index) {
@@ -154,7 +156,6 @@ static void add_groups(planner *p, const choose_choice *c) {
         if (g < 0) continue;
         memcpy(&to->order[k], p->groups[g].members, (size_t)p->groups[g].count * sizeof *to->order);
         to->groups[to->group_count] = (plan_group){p->fusions[g], k, p->groups[g].count};
-        p->to->fused++;
     }
 }
 
@@ -183,11 +184,10 @@ void run_plan_choose(run *r, run_plan *to) {
     const choose_problem problem = {f->occurrence_count, costs,    needs.segments, needs.needs,
                                     needs.begins,        p.groups, p.count};
     const choose_choice *c = choose_groups(&problem, &r->arena);
-    to->alone_us = c->alone;
-    to->cost_us = c->cost;
     to->bound_us = c->bound;
     say_fates(&p, c);
     add_groups(&p, c);
+    run_plan_count(r, to);
 }
 
 double run_plan_fused_us(const run *r, const run_plan *plan, const plan_group *g) {
@@ -196,22 +196,50 @@ double run_plan_fused_us(const run *r, const run_plan *plan, const plan_group *g
 
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-void run_plan_drop(run *r, run_plan *plan, int index, const char *code, const char *text) {
+void run_plan_count(const run *r, run_plan *plan) {
+    const plan_run *p = &plan->whole;
+    plan->fused = 0;
+    plan->alone_us = plan->cost_us = 0;
+    for (int g = 0; g < p->group_count; g++) {
+        const plan_group *of = &p->groups[g];
+        double alone = 0;
+        for (int k = 0; k < of->count; k++) {
+            const double us = run_plan_us(r, plan, p->order[of->first + k]);
+            if (us > 0) alone += us;
+        }
+        const double fused = of->fusion >= 0 ? run_plan_fused_us(r, plan, of) : NAN;
+        plan->alone_us += alone;
+        plan->cost_us += fused > 0 ? fused : alone;
+        plan->fused += of->fusion >= 0;
+    }
+    plan->bound_us = fmax(fmin(plan->bound_us, plan->cost_us), 0);
+}
+
+void run_plan_split(run *r, run_plan *plan, const bool *apart) {
     plan_run *p = &plan->whole;
     plan_group *groups = arena_array(&r->arena, plan_group, p->occurrence_count);
     int count = 0;
     for (int g = 0; g < p->group_count; g++) {
         const plan_group *of = &p->groups[g];
-        if (of->fusion != index) {
+        if (!apart[g]) {
             groups[count++] = *of;
             continue;
         }
         qsort(&p->order[of->first], (size_t)of->count, sizeof *p->order, by_number);
         for (int k = 0; k < of->count; k++) groups[count++] = (plan_group){-1, of->first + k, 1};
-        plan->fused--;
     }
     p->groups = groups;
     p->group_count = count;
-    plan->fusions[index].name = NULL;
+}
+
+void run_plan_drop(run *r, run_plan *plan, int index, const char *code, const char *text) {
     leave_out(&plan->fusions[index], &r->arena, code, text);
+}
+
+void run_plan_leave_out(const run *r, run_plan *plan, int item) {
+    for (int k = 0; k < r->list.flow->occurrence_count; k++) {
+        const double us = run_plan_us(r, plan, k);
+        if (r->list.flow->occurrences[k].operation == item && us > 0) plan->bound_us -= us;
+    }
+    plan->operations[item].each_us = 0;
 }

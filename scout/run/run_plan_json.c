@@ -7,10 +7,12 @@
 #include <string.h>
 
 enum { PLAN_BYTES = 64 << 20, MOST_TEXT = 255 };
+static const double most_ratio = 1e6;
 
 /* ---- writing ---- */
 
 static void put_proof(json_t *to, const run_planned *of, json_builder *b) {
+    if (!(of->ratio > 0)) return;
     json_t *proof = json_new_object(b);
     json_put_known(b, proof, "ratio", of->ratio);
     json_put_known(b, proof, "ratio_ci", of->ratio_ci);
@@ -101,15 +103,16 @@ typedef struct reader {
     run *r;
     const char *path;
     run_plan *to;
-    map items;    /* by id: items of the run, of the list and then of the fusions */
-    int *item_of; /* by implementation: such an item */
-    bool *met;    /* by item */
+    const run_planned *proven; /* by item: what the reports prove */
+    map items;                 /* by id: items of the run, of the list and then of the fusions */
+    int *item_of;              /* by implementation: such an item */
+    bool *met;                 /* by item */
     int count;
     status *st;
 } reader;
 
 __attribute__((format(printf, 2, 3))) static bool refuse(reader *x, const char *format, ...) {
-    char text[400];
+    char text[800];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -148,11 +151,15 @@ static void find_time(const run *r, int item, run_planned *to) {
     }
 }
 
+static bool is_proven(const run_planned *by, const run_planned *of) {
+    return by->name && strcmp(by->name, of->name) == 0 && strcmp(by->variant, of->variant) == 0;
+}
+
 static bool read_implementation(reader *x, int index, const json_t *from) {
     const char *of_operation = short_text(x, from, "operation"), *of_fusion = short_text(x, from, "fusion");
     const int item = item_named(x, of_operation, of_fusion);
     const json_t *proof = json_object_get(from, "proof");
-    const double ratio = json_get_positive(proof, "ratio"), ci = json_get_number(proof, "ratio_ci");
+    const double ratio = json_get_positive(proof, "ratio");
     if (item < 0)
         return refuse(x, "implementation %d is of no operation and no fusion of this model (\"%.80s\")", index,
                       of_operation ? of_operation
@@ -164,11 +171,19 @@ static bool read_implementation(reader *x, int index, const json_t *from) {
     run_planned *to = item < x->r->list.count ? &x->to->operations[item] : &x->to->fusions[item - x->r->list.count];
     to->name = json_is_true(json_object_get(from, "default")) ? NULL : short_text(x, from, "candidate");
     to->variant = short_text(x, from, "variant");
-    to->ratio = ratio > 0 ? ratio : 1;
-    to->ratio_ci = ci >= 0 ? ci : NAN;
+    to->ratio = to->ratio_ci = NAN;
+    if (proof && !(ratio < most_ratio))
+        return refuse(x, "implementation %d has a proof whose ratio is no number above 0 and below %g", index,
+                      most_ratio);
     if (item < x->r->list.count && json_is_true(json_object_get(from, "default"))) return true;
     if (!to->name || !*to->name || !to->variant)
         return refuse(x, "implementation %d names no candidate and variant", index);
+    const run_planned *proven = &x->proven[item];
+    if (is_proven(proven, to)) {
+        to->ratio = proven->ratio;
+        to->ratio_ci = proven->ratio_ci;
+        if (item >= x->r->list.count) to->ci = proven->ci;
+    }
     if (item < x->r->list.count) find_time(x->r, item, to);
     return true;
 }
@@ -204,7 +219,6 @@ static bool read_group(reader *x, int index, const json_t *row) {
         return refuse(x, "group %d: occurrence %d is not of %.120s", index, members[0], x->r->list.items[item].id);
     to->groups[to->group_count++] = (plan_group){of_fusion, to->occurrence_count, (int)size - 1};
     to->occurrence_count += (int)size - 1;
-    x->to->fused += of_fusion >= 0;
     return true;
 }
 
@@ -220,7 +234,6 @@ static bool read_all(reader *x, const json_t *root) {
     x->item_of = arena_array(&x->r->arena, int, x->count);
     x->to->whole = (plan_run){.order = arena_array(&x->r->arena, int, (int64_t)most),
                               .groups = arena_array(&x->r->arena, plan_group, (int64_t)most)};
-    x->to->fused = 0;
     for (int k = 0; k < x->r->list.count; k++) {
         run_planned *of = &x->to->operations[k];
         of->name = NULL;
@@ -234,14 +247,36 @@ static bool read_all(reader *x, const json_t *root) {
         if (!read_group(x, k, json_array_get(groups, (size_t)k))) return false;
     status wrong = {0};
     if (!plan_runs(x->r->list.flow, &x->to->whole, &x->r->arena, &wrong)) return refuse(x, "%s", wrong.text);
-    x->to->cost_us = x->to->bound_us = 0;
-    for (int g = 0; g < x->to->whole.group_count; g++) {
-        const plan_group *group = &x->to->whole.groups[g];
-        const double us = group->fusion >= 0 ? run_plan_fused_us(x->r, x->to, group)
-                                             : run_plan_us(x->r, x->to, x->to->whole.order[group->first]);
-        if (us > 0) x->to->cost_us += us;
-    }
+    run_plan_count(x->r, x->to);
     return true;
+}
+
+/* What it was made of: another model's, device's or regime's says nothing here. */
+static bool is_of_this_run(reader *x, const json_t *root) {
+    const run *r = x->r;
+    const char *model = json_get_text(root, "model"), *class = json_get_text(json_object_get(root, "device"), "class"),
+               *under = json_get_text(root, "regime"), *here = r->list.model ? r->list.model : "";
+    char key[64];
+    bool is_here = false;
+    regime_key(&r->options->regime, key, sizeof key);
+    for (int k = 0; k < r->device_count; k++)
+        is_here = is_here || strcmp(class, r->devices[k].about->device_class) == 0;
+    if (strcmp(model, here) != 0)
+        return refuse(x, "it is a plan of the model \"%.120s\", and this one is \"%.120s\"", model, here);
+    if (!is_here)
+        return refuse(x, "it is a plan for the device \"%.200s\", and this one is \"%.200s\"", class,
+                      r->device_count > 0 ? r->devices[0].about->device_class : "");
+    if (strcmp(under, key) != 0)
+        return refuse(x, "it is a plan under the regime \"%.40s\", and this one is \"%s\"", under, key);
+    return true;
+}
+
+static void keep_proven(reader *x) {
+    const run *r = x->r;
+    run_planned *proven = arena_array(&x->r->arena, run_planned, r->item_count);
+    for (int k = 0; k < r->item_count; k++)
+        proven[k] = k < r->list.count ? x->to->operations[k] : x->to->fusions[k - r->list.count];
+    x->proven = proven;
 }
 
 bool run_plan_read(run *r, const char *path, run_plan *to, status *st) {
@@ -249,8 +284,10 @@ bool run_plan_read(run *r, const char *path, run_plan *to, status *st) {
     reader x = {.r = r, .path = path, .to = to, .st = st};
     json_t *root = json_read(path, &limits, st);
     run_plan_choose(r, to); /* for what each takes */
+    keep_proven(&x);
     list_items(&x);
-    const bool good = root && json_check_schema(root, "plan", 1, path, st) && read_all(&x, root);
+    const bool good =
+        root && json_check_schema(root, "plan", 1, path, st) && is_of_this_run(&x, root) && read_all(&x, root);
     json_decref(root);
     return good;
 }

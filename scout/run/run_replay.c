@@ -42,6 +42,7 @@ typedef struct replay_run {
     bool over, again;            /* again: it was begun again */
     bool traces;                 /* the job under way, the last one */
     json_t *trace;               /* owned */
+    const char *untraced;        /* why the tracer told nothing; NULL: it did, or was not asked */
     status failure;
 } replay_run;
 
@@ -230,6 +231,14 @@ static void begin_again(replay_run *w) {
     }
 }
 
+static const char *why_untraced(const replay_run *w, const status *st) {
+    const char *not = json_get_text_or_null(w->trace, "not");
+    if (not ) return not ;
+    if (json_array_size(json_object_get(w->trace, "default")) > 0) return NULL;
+    return st->code != STATUS_OK && st->text[0] ? arena_printf(&w->r->arena, "%s", st->text)
+                                                : "its tracer saw no kernel";
+}
+
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
     replay_run *w = context;
     const json_t *told = json_object_get(result, "replay");
@@ -237,6 +246,7 @@ static void done(void *context, int device, int job, const json_t *result, const
     if (w->traces) { /* without it, everything is known but for that */
         add_in_place(w, json_object_get(told, "in_place"));
         w->trace = json_deep_copy(json_object_get(told, "trace"));
+        w->untraced = why_untraced(w, st);
         w->over = true;
         return;
     }
@@ -352,8 +362,9 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
 
 /* What a launch takes beside its kernels: what is left of the run, shared out alike. 0: times hold it already. */
 static double between_us(const replay_run *w, int lane) {
-    const double run_us = json_get_positive(
-        json_object_get(row_named(w->measurement, lane == 0 ? "default" : "best"), "time_us"), "median");
+    const json_t *best = lane == 0 ? NULL : row_named(w->measurement, "best"); /* NULL: both lanes are the default's */
+    const double run_us =
+        json_get_positive(json_object_get(best ? best : row_named(w->measurement, "default"), "time_us"), "median");
     double busy_us = 0, launches = 0;
     for (int k = 0; k < w->r->item_count; k++) {
         if (w->shares[k].traced[lane] > 0) busy_us += w->shares[k].in_place[lane];
@@ -464,6 +475,7 @@ static json_t *head_json(const replay_run *w, const char *schema, json_builder *
     json_put(b, to, "device", device);
     json_put_text(b, to, "regime", key);
     json_put_int(b, to, "method", REGIME_METHOD);
+    if (r->options->plan) json_put_bool(b, to, "given", true);
     return to;
 }
 
@@ -489,7 +501,7 @@ static json_t *model_json(const replay_run *w, json_builder *b) {
     json_put(b, to, "left_out", left_out_json(w, b));
     json_put(b, to, "operations", in_place_json(w, b));
     if (between_us(w, 0) > 0) json_put_real(b, to, "between_us", between_us(w, 0));
-    if (json_get_text_or_null(w->trace, "not")) json_put_text(b, to, "untraced", json_get_text(w->trace, "not"));
+    if (w->untraced) json_put_text(b, to, "untraced", w->untraced);
     json_put(b, to, "passes", passes_json(w->measurement, b));
     json_put_known(b, to, "seconds", json_get_number(w->measurement, "seconds"));
     return to;
@@ -502,23 +514,32 @@ static bool path_of(const run *r, const char *name, char *path, size_t room) {
 
 /* ---- plan.json ---- */
 
-/* What came out wrong is in no plan: a dispatcher would run it. */
+/* What came out wrong, or lost a part, is in no plan: a dispatcher would run it. */
 static void settle_plan(replay_run *w) {
     run *r = w->r;
     const json_t *apart = json_object_get(w->facts, "apart");
+    const plan_run *p = &w->plan.whole;
+    bool *splits = arena_array(&r->arena, bool, p->group_count);
     for (size_t k = 0; k < json_array_size(apart); k++) {
         const json_t *one = json_array_get(apart, k);
         const int at = item_of(r, json_get_text(one, "operation"));
         if (at >= r->list.count)
             run_plan_drop(r, &w->plan, at - r->list.count, json_get_text(one, "code"), json_get_text(one, "text"));
     }
+    for (int g = 0; g < p->group_count; g++) {
+        splits[g] = p->groups[g].fusion >= 0 && is_apart(w, &p->groups[g]);
+        if (splits[g])
+            run_plan_drop(r, &w->plan, p->groups[g].fusion, "not_asked", "a part of it took no part in the replay");
+    }
+    run_plan_split(r, &w->plan, splits);
     for (int k = 0; k < r->list.count; k++) {
         run_planned *of = &w->plan.operations[k];
-        if (is_out(w, r->list.items[k].id)) of->each_us = 0;
+        if (is_out(w, r->list.items[k].id)) run_plan_leave_out(r, &w->plan, k);
         if (!of->name || !runs_default(w, r->list.items[k].id)) continue;
         of->name = NULL;
         of->each_us = of->default_us;
     }
+    run_plan_count(r, &w->plan);
 }
 
 static json_t *plan_json(replay_run *w, json_builder *b) {
@@ -533,52 +554,75 @@ static json_t *plan_json(replay_run *w, json_builder *b) {
     return to;
 }
 
-static bool save_plan(replay_run *w, status *st) {
-    char path[4096];
-    json_builder b = {0};
-    if (!path_of(w->r, files[PLAN_FILE], path, sizeof path)) return true;
-    settle_plan(w);
-    json_t *to = json_finish(&b, plan_json(w, &b), st);
-    const bool good = to && json_save(path, to, st);
-    if (good && !w->r->options->quiet) show_plan(stdout, &w->r->arena, to);
-    json_decref(to);
-    return good;
-}
-
 /* One that an earlier run has written. */
-static void forget(const run *r, int file) {
+static void forget(run *r, int file) {
     const json_limits limits = {.bytes = RUN_BYTES};
     char path[4096];
     status st = {0};
     if (!path_of(r, files[file], path, sizeof path) || access(path, F_OK) != 0 || files_is_link(path)) return;
     json_t *old = json_read(path, &limits, &st);
     if (old && json_check_schema(old, kinds[file], 1, path, &st)) unlink(path);
+    if (!old) run_warn_once(r, arena_printf(&r->arena, "%s; it is of an earlier run, so remove it", st.text));
     json_decref(old);
 }
 
-static bool save_trace(const replay_run *w, status *st) {
-    char path[4096];
+/* ---- saving ---- */
+
+/* All of them are made before the first is written, so that none stands beside one of another run. NULL: there is
+ * nothing to tell. model.json tells of the plan that ran, plan.json of what stood the test. */
+static bool make_files(replay_run *w, json_t *made[FILES], status *st) {
     json_builder b = {0};
-    if (json_array_size(json_object_get(w->trace, "default")) == 0) {
-        forget(w->r, TRACE_FILE);
-        return true;
+    const bool traced = json_array_size(json_object_get(w->trace, "default")) > 0;
+    made[MODEL_FILE] = json_finish(&b, model_json(w, &b), st);
+    if (!made[MODEL_FILE]) return false;
+    settle_plan(w);
+    b = (json_builder){0};
+    made[PLAN_FILE] = json_finish(&b, plan_json(w, &b), st);
+    if (!made[PLAN_FILE] || !traced) return made[PLAN_FILE] != NULL;
+    b = (json_builder){0};
+    made[TRACE_FILE] = json_finish(&b, run_trace_json(w->trace, w->r->list.model, &b), st);
+    return made[TRACE_FILE] != NULL;
+}
+
+static bool save_files(replay_run *w, json_t *const made[FILES], status *st) {
+    char path[4096];
+    for (int k = 0; k < FILES; k++) {
+        if (!path_of(w->r, files[k], path, sizeof path)) continue;
+        if (!made[k])
+            forget(w->r, k);
+        else if (!json_save(path, made[k], st))
+            return false;
     }
-    if (!path_of(w->r, files[TRACE_FILE], path, sizeof path)) return true;
-    json_t *to = json_finish(&b, run_trace_json(w->trace, w->r->list.model, &b), st);
-    const bool good = to && json_save(path, to, st);
-    json_decref(to);
-    return good;
+    return true;
+}
+
+/* What ran by its report and failed here has no place in a success. */
+static void judge(const replay_run *w, status *st) {
+    static const char *const lists[] = {"as_default", "apart"};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        const json_t *list = json_object_get(w->facts, lists[k]);
+        for (size_t n = 0; n < json_array_size(list); n++) {
+            const json_t *one = json_array_get(list, n);
+            if (!reason_bad(json_get_text(one, "code"))) continue;
+            run_warn(w->r, "the model as a whole: %s failed in it: %s", json_get_text(one, "operation"),
+                     json_get_text(one, "text"));
+            st->code = STATUS_INCOMPLETE;
+        }
+    }
 }
 
 static bool save(replay_run *w, status *st) {
-    char path[4096];
-    json_builder b = {0};
-    if (!path_of(w->r, files[MODEL_FILE], path, sizeof path)) return true;
-    json_t *to = json_finish(&b, model_json(w, &b), st);
-    const bool good = to && json_save(path, to, st);
-    if (good && !w->r->options->quiet) show_whole(stdout, &w->r->arena, to);
-    json_decref(to);
-    return good && save_plan(w, st) && save_trace(w, st);
+    run *r = w->r;
+    json_t *made[FILES] = {NULL};
+    if (!r->options->output || r->options->output_is_file) return true;
+    const bool good = make_files(w, made, st) && save_files(w, made, st);
+    if (good && !r->options->quiet) {
+        show_whole(stdout, &r->arena, made[MODEL_FILE]);
+        show_plan(stdout, &r->arena, made[PLAN_FILE]);
+    }
+    for (int k = 0; k < FILES; k++) json_decref(made[k]);
+    if (good) judge(w, st);
+    return good;
 }
 
 /* ---- all of it ---- */
@@ -651,7 +695,7 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     return saved;
 }
 
-void run_replay_forget(const run *r) {
+void run_replay_forget(run *r) {
     for (int k = 0; k < FILES; k++) forget(r, k);
 }
 

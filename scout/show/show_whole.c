@@ -74,7 +74,7 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
     fputs("the model, measured as a whole\n", out);
     show_time_of(out, "defaults", json_object_get(root, "default"));
     if (json_is_object(best)) {
-        show_time_of(out, "plan", best);
+        show_time_of(out, json_is_true(json_object_get(root, "given")) ? "given" : "plan", best);
         const double ratio = json_get_positive(root, "ratio"), ci = json_get_number(root, "ratio_ci");
         fprintf(out, "  ratio     %.4f %s%s\n", ratio, amount_within(ci).s,
                 ratio * (1 + ci) < 1 ? "" : ": as a whole no gain is proven");

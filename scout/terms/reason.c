@@ -11,47 +11,48 @@ static const char *const status_names[ROW_STATUS_COUNT] = {
 };
 
 static const struct {
+    row_status status; /* one that it goes with */
     const char *code, *about;
 } codes[] = {
     /* SKIPPED */
-    {"outraced", "behind the best by more than both intervals"},
-    {"early_exit", "a candidate of higher priority is near enough to the ceiling"},
-    {"budget", "the time budget was used up"},
-    {"no_candidate", "no implementation of this kind is known here yet"},
-    {"not_asked", "left out by --only or --candidate, or a part of another operation"},
-    {"no_work", "moves nothing and computes nothing"},
-    {"unresolved", "its shape is not known"},
+    {ROW_SKIPPED, "outraced", "behind the best by more than both intervals"},
+    {ROW_SKIPPED, "early_exit", "a candidate of higher priority is near enough to the ceiling"},
+    {ROW_SKIPPED, "budget", "the time budget was used up"},
+    {ROW_SKIPPED, "no_candidate", "no implementation of this kind is known here yet"},
+    {ROW_SKIPPED, "not_asked", "left out by --only or --candidate, or a part of another operation"},
+    {ROW_SKIPPED, "no_work", "moves nothing and computes nothing"},
+    {ROW_SKIPPED, "unresolved", "its shape is not known"},
     /* UNSUPPORTED */
-    {"type", "not for these data types"},
-    {"shape", "not for this shape"},
-    {"layout", "not for this layout"},
-    {"epilogue", "not with this bias or activation"},
-    {"feature", "a property of the operation is not covered"},
-    {"hardware", "the device lacks what this needs"},
-    {"library", "the library is missing, or has the wrong version"},
-    {"capture", "cannot be captured in a graph"},
-    {"alignment", "needs another alignment"},
-    {"precision", "its library accumulates less exactly than the operation requires"},
-    {"weight", "the weight's values cannot be read"},
-    {"pattern", "the weight has another pattern of zeros, or no zeros"},
+    {ROW_UNSUPPORTED, "type", "not for these data types"},
+    {ROW_UNSUPPORTED, "shape", "not for this shape"},
+    {ROW_UNSUPPORTED, "layout", "not for this layout"},
+    {ROW_UNSUPPORTED, "epilogue", "not with this bias or activation"},
+    {ROW_UNSUPPORTED, "feature", "a property of the operation is not covered"},
+    {ROW_UNSUPPORTED, "hardware", "the device lacks what this needs"},
+    {ROW_UNSUPPORTED, "library", "the library is missing, or has the wrong version"},
+    {ROW_UNSUPPORTED, "capture", "cannot be captured in a graph"},
+    {ROW_UNSUPPORTED, "alignment", "needs another alignment"},
+    {ROW_UNSUPPORTED, "precision", "its library accumulates less exactly than the operation requires"},
+    {ROW_UNSUPPORTED, "weight", "the weight's values cannot be read"},
+    {ROW_UNSUPPORTED, "pattern", "the weight has another pattern of zeros, or no zeros"},
     /* WRONG */
-    {"samples", "sampled outputs differ from the reference"},
-    {"projection", "the projection of the whole output differs from the reference"},
-    {"canary", "wrote outside its output"},
-    {"input_changed", "changed its inputs"},
+    {ROW_WRONG, "samples", "sampled outputs differ from the reference"},
+    {ROW_WRONG, "projection", "the projection of the whole output differs from the reference"},
+    {ROW_WRONG, "canary", "wrote outside its output"},
+    {ROW_WRONG, "input_changed", "changed its inputs"},
     /* SKIPPED, of reports in which such rows had no time */
-    {"interval", "the interval of the median stayed too wide"},
-    {"drift", "the blocks disagree by more than their intervals"},
-    {"clock", "the clock did not settle"},
+    {ROW_SKIPPED, "interval", "the interval of the median stayed too wide"},
+    {ROW_SKIPPED, "drift", "the blocks disagree by more than their intervals"},
+    {ROW_SKIPPED, "clock", "the clock did not settle"},
     /* TIMEOUT, CRASHED, ERROR */
-    {"deadline", "did not answer in time and was ended"},
-    {"signal", "the process was ended by a signal"},
-    {"exit", "the process ended by itself"},
-    {"killed", "the process was ended from outside repeatedly"},
-    {"poisoned", "left the device unusable"},
-    {"device_lost", "the device went away"},
-    {"memory", "not enough memory"},
-    {"error", "a call failed"},
+    {ROW_ERROR, "deadline", "did not answer in time and was ended"},
+    {ROW_ERROR, "signal", "the process was ended by a signal"},
+    {ROW_ERROR, "exit", "the process ended by itself"},
+    {ROW_ERROR, "killed", "the process was ended from outside repeatedly"},
+    {ROW_ERROR, "poisoned", "left the device unusable"},
+    {ROW_ERROR, "device_lost", "the device went away"},
+    {ROW_ERROR, "memory", "not enough memory"},
+    {ROW_ERROR, "error", "a call failed"},
 };
 
 const char *reason_status_name(row_status status) {
@@ -78,3 +79,9 @@ const char *reason_about(const char *code) {
 }
 
 bool reason_known(const char *code) { return reason_about(code) != NULL; }
+
+bool reason_bad(const char *code) {
+    for (size_t k = 0; k < sizeof codes / sizeof codes[0]; k++)
+        if (strcmp(codes[k].code, code) == 0) return reason_status_bad(codes[k].status);
+    return false;
+}

@@ -22,3 +22,4 @@ bool reason_status_bad(row_status status); /* makes the program end with 1: WRON
 /* Codes: the table in reason.c says each with the status that it goes with. NULL where the code is not in the list. */
 const char *reason_about(const char *code);
 bool reason_known(const char *code);
+bool reason_bad(const char *code); /* it goes with a bad status */

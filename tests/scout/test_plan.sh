@@ -74,6 +74,7 @@ import json, sys
 p = json.load(open("given.json"))
 several = next(k for k, group in enumerate(p["groups"]) if len(group) > 2)
 fused = p["groups"][several][0]
+single, other = [k for k, group in enumerate(p["groups"]) if len(group) == 2 and group[0] >= 0][:2]
 exec(sys.argv[1])
 json.dump(p, open("changed.json", "w"))
 END
@@ -82,6 +83,9 @@ change 'p["groups"] = [[-1, k] for k in range(sum(len(g) - 1 for g in p["groups"
 p["implementations"] = []'
 run "$SCOUT" --replay model --plan changed.json
 check "a plan of defaults: exit 0" exits 0
+check "a given plan is said to be one" field model/model.json "r['given'] is True"
+check "a given plan is said to be one in plan.json too" field model/plan.json "r['given'] is True"
+check "a plan of defaults costs what each costs by itself" field model/plan.json "r['cost_us'] == r['alone_us'] >= r['bound_us'] > 0 and r['fused'] == 0"
 check "a plan of defaults is one lane" field model/model.json "r['best'] is None and 'groups' not in r"
 
 # what contradicts the model is refused, with what is wrong
@@ -91,20 +95,25 @@ refused() { # WORDS STATEMENTS
     check "$1: exit 3" exits 3
     check "$1: it is said" says "$1"
 }
-refused "stands in group" 'p["groups"].append(p["groups"][0]); p["groups"].pop(several)'
+refused "stands in group" 'p["groups"][other] = p["groups"][single]'
 refused "its groups have" 'p["groups"].pop()'
 refused "are no site of" 'p["groups"][several][1:] = p["groups"][several][:0:-1]'
 refused "is no occurrence of the model" 'p["groups"][0][1] = 100000'
 refused "is no occurrence of the model" 'p["groups"][0][1] = -1'
 refused "names no implementation" 'p["groups"][0][0] = len(p["implementations"])'
 refused "names no implementation" 'p["groups"][0] = "all"'
-refused "is not of" 'p["groups"][0][0] = next(k for k, i in enumerate(p["implementations"]) if "operation" in i and k != p["groups"][0][0])'
+refused "is not of" 'p["groups"][single][0] = next(k for k, i in enumerate(p["implementations"]) if "operation" in i and k != p["groups"][single][0])'
 refused "needs what occurrence" 'p["groups"].reverse()'
 refused "is of no operation and no fusion" 'p["implementations"][fused]["fusion"] = "another"'
 refused "is of no operation and no fusion" 'p["implementations"][fused]["operation"] = p["implementations"][0]["operation"]'
 refused "is of what another one is of" 'p["implementations"][1] = p["implementations"][0]'
 refused "names no candidate" 'del p["implementations"][fused]["candidate"]'
 refused "names no candidate" 'p["implementations"][fused]["variant"] = "x" * 10000'
+refused "a proof whose ratio is no number" 'p["implementations"][fused]["proof"]["ratio"] = 1e308'
+refused "a proof whose ratio is no number" 'p["implementations"][fused]["proof"] = {"ratio": -1}'
+refused "a plan of the model \"another\", and this one is" 'p["model"] = "another"'
+refused "a plan for the device \"another\", and this one is" 'p["device"]["class"] = "another"'
+refused "a plan under the regime \"burst-hot-direct\", and this one is" 'p["regime"] = "burst-hot-direct"'
 refused "more implementations than" 'p["implementations"] *= 50'
 refused "no lists of implementations and groups" 'p["groups"] = 3'
 refused "plan/1" 'p["schema"] = "ceiling-scout/plan/2"'
@@ -121,6 +130,8 @@ check "an implementation that is not here: exit 0" exits 0
 check "it is named" field model/model.json "[o['code'] for o in r['apart']] == ['feature'] and 'nothing_of_this_name' in r['apart'][0]['text']"
 check "it is told" grep -q 'by its parts: .*nothing_of_this_name' stdout.txt
 check "so is what stays out" grep -q 'not in the plan: ' stdout.txt
+check "the plan without it is counted anew" field model/plan.json \
+    "r['fused'] == sum(len(g) > 2 for g in r['groups']) and r['bound_us'] <= r['cost_us'] <= r['alone_us']"
 check "it is in no plan" field model/plan.json "not any('nothing' in i['candidate'] for i in r['implementations']) and len(r['left_out']) >= 1"
 
 # sites that contradict the dataflow

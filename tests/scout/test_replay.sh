@@ -51,7 +51,7 @@ check "the trace has both runs, kernel by kernel" field model/trace.json \
 check "and one kernel after another" field model/trace.json \
     "all(a['ts'] + a['dur'] <= b['ts'] for a, b in zip(r['traceEvents'][3:], r['traceEvents'][4:]) if b['ph'] == 'X' and a['ph'] == 'X' and a['tid'] == b['tid'])"
 if [[ -x $ROOT/out/venv/bin/python ]]; then
-    check "it fits its schema" "$ROOT/out/venv/bin/python" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" model/model.json
+    check "it fits its schema" "$ROOT/out/venv/bin/python" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" model/model.json model/trace.json
 else
     skip "schemas: $ROOT/out/venv/bin/python is not there"
 fi
@@ -64,6 +64,16 @@ scout --replay model
 check "--replay: exit 0" exits 0
 check "--replay measures again, and writes the same plan" field model/model.json \
     "r['plan'] == json.load(open('before.json'))['plan'] and r['taken'] >= json.load(open('before.json'))['taken']"
+python3 - <<'END'
+import json
+plan = json.load(open("model/plan.json"))
+plan["groups"], plan["implementations"] = [[-1, *group[1:]] for group in plan["groups"]], []
+json.dump(plan, open("defaults.json", "w"))
+END
+scout --replay model --plan defaults.json
+check "where both run alike, each operation takes the same in both" field model/model.json \
+    "r['best'] is None and len(r['operations']) == 2 and all(o['best_us'] == o['default_us'] for o in r['operations'])"
+check "a plan that was given is said to be one" field model/model.json "r['given'] is True"
 CEILING_SCOUT_SCRIPTED_UNTRACED=1 scout --replay model
 check "without a tracer: exit 0" exits 0
 check "without a tracer it is said, and no operation is told of" field model/model.json \
@@ -76,6 +86,10 @@ check "--replay without operations: says what is missing" says "has no ops.json"
 mv elsewhere.json model/ops.json
 scout model/ops.json -o model --device scripted:0 --resume --no-replay
 check "--no-replay: what was said before is gone" test ! -e model/model.json -a ! -e model/trace.json
+printf '{"schema": "ceiling-scout/trace/1", "traceEvents": [' >model/trace.json
+scout model/ops.json -o model --device scripted:0 --resume --no-replay
+check "a trace of before that is cut off: it is said" says "of an earlier run, so remove it"
+rm model/trace.json
 scout --replay model --only square
 check "--replay takes no operation: exit 2" exits 2
 mkdir nothing
@@ -129,14 +143,15 @@ END
 export CEILING_SCOUT_FAULTS=wrong
 scout "${FAULTS[@]}" model/ops.json -o model --device scripted:0 --no-replay --no-cache
 crowned fault_wrong
-check "a wrong one: exit 0" exits 0
+check "a wrong one: exit 1" exits 1
+check "a wrong one: it is said" says "wide failed in it"
 check "a wrong one is named" field crowned/model.json \
     "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'samples')] and r['check']['worst'] == 'wide'"
 check "the rest stands" field crowned/model.json "r['best']['time_us'] < r['default']['time_us'] and r['left_out'] == []"
 export CEILING_SCOUT_FAULTS=crash
 scout "${FAULTS[@]}" model/ops.json -o model --device scripted:0 --no-replay --no-cache
 crowned fault_crash
-check "one that crashes: exit 0" exits 0
+check "one that crashes: exit 1" exits 1
 check "one that crashes is named" field crowned/model.json \
     "[(o['operation'], o['code']) for o in r['as_default']] == [('wide', 'signal')]"
 

@@ -116,7 +116,7 @@ static void a_fusion_says_whether_the_plan_has_it(void) {
     } cases[] = {
         {PLAN("c", ", {\"fusion\": \"op\"}", "[1, 0, 1], [0, 2], [1, 3, 4]", ""), "the plan does it at 2 places"},
         {PLAN("c", ", {\"fusion\": \"op\"}", "[1, 0, 1]", ""), "the plan does it at 1 place "},
-        {PLAN("c", ", {\"fusion\": \"other\"}", "[1, 0, 1]", ""), "the plan does without it "},
+        {PLAN("c", ", {\"fusion\": \"other\"}", "[1, 0, 1]", ""), "the plan does without it: it is not proven"},
         {PLAN("c", "", "", "{\"fusion\": \"op\", \"text\": \"it came out wrong\"}"),
          "the plan does without it: it came out wrong"},
         {PLAN("other", ", {\"fusion\": \"op\"}", "[1, 0, 1]", ""), NULL},
@@ -130,6 +130,9 @@ static void a_fusion_says_whether_the_plan_has_it(void) {
         const char *text = explained(&f, "{}");
         UNIT_CHECK(cases[k].says ? says(text, cases[k].says) : !strstr(text, "the plan"));
     }
+    planned = "{\"device\": {\"class\": \"c\"}, \"regime\": \"r\", \"taken\": \"2026-11-02T00:00:00Z\"}";
+    UNIT_CHECK(says(explained(&f, "{\"taken\": \"2026-11-03T00:00:00Z\"}"), "plan.json is older than this report"));
+    UNIT_CHECK(!strstr(explained(&f, "{\"taken\": \"2026-11-01T00:00:00Z\"}"), "older"));
     f.fusion = false;
     planned = cases[0].plan;
     UNIT_CHECK(!strstr(explained(&f, "{}"), "the plan"));

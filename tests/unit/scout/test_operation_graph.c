@@ -104,6 +104,21 @@ static void the_flow_goes_to_a_worker(void) {
     end();
 }
 
+static void a_view_that_repeats_is_no_block(void) {
+    static const struct {
+        const char *row;
+        int64_t lie;
+    } views[] = {{"[\"r\", \"activation\", \"fp32\", [2, 3], -1, 0, 2, 1, 1, 0, [3, 1]]", 0},
+                 {"[\"r\", \"activation\", \"fp32\", [1, 6], -1, 0, 2, 1, 1, 0, [0, 1]]", 0},
+                 {"[\"r\", \"activation\", \"fp32\", [2, 3], -1, 0, 2, 1, 1, 0, [0, 1]]", OPERATION_LIE_REPEATED},
+                 {"[\"r\", \"activation\", \"fp32\", [6], -1, 0, 2, 1, 1, 0, [0]]", OPERATION_LIE_REPEATED}};
+    for (size_t k = 0; k < sizeof views / sizeof *views; k++) {
+        if (UNIT_CHECK(read_graph(memory, 3, views[k].row, -1, NULL)))
+            UNIT_INT(list.flow->tensors[3].lie, views[k].lie);
+        end();
+    }
+}
+
 static void refuse_graph(const char *mem, int tensor, const char *tensor_row, int occurrence,
                          const char *occurrence_row, const char *says) {
     UNIT_CHECK(!read_graph(mem, tensor, tensor_row, occurrence, occurrence_row));
@@ -257,6 +272,7 @@ static void names_that_make_none_are_refused(void) {
 int main(void) {
     UNIT_RUN(memory_is_that_of_the_busiest_occurrence);
     UNIT_RUN(the_flow_goes_to_a_worker);
+    UNIT_RUN(a_view_that_repeats_is_no_block);
     UNIT_RUN(tensors_that_contradict_are_refused);
     UNIT_RUN(occurrences_that_contradict_are_refused);
     UNIT_RUN(stated_memory_must_be_right);
