@@ -19,8 +19,7 @@ typedef struct joined_pass {
     pass_config config;
 } joined_pass;
 
-int joined_fits(
-    const joined_pass *p); /* all of it stays below 2^31 bytes */
+int joined_fits(const joined_pass *p); /* all of it stays below 2^31 bytes */
 int joined_launch(const joined_pass *p, const void *const *pieces, const void *whole, void *stream);
 
 #ifdef __cplusplus

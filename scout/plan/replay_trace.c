@@ -29,8 +29,13 @@ static scout_answer enqueue(void *context, uint32_t launch, void *stream, scout_
 static void give_to_units(replay *r, int lane, const tracing *t, const replay_trace *of) {
     for (int k = 0; k < r->unit_count; k++) r->units[k].in_place_s[lane] = 0, r->units[k].traced[lane] = 0;
     for (uint32_t k = 0; k < t->count; k++) r->units[t->steps[k]->unit].traced[lane]++;
-    for (uint32_t k = 0; k < of->count; k++)
-        r->units[of->units[k]].in_place_s[lane] += of->events[k].end_s - of->events[k].start_s;
+    double until_s = -INFINITY; /* kernels of one launch may run beside each other */
+    for (uint32_t k = 0; k < of->count; k++) {
+        const scout_trace_event *e = &of->events[k];
+        if (!(e->end_s > until_s)) continue;
+        r->units[of->units[k]].in_place_s[lane] += e->end_s - fmax(e->start_s, until_s);
+        until_s = e->end_s;
+    }
 }
 
 static void trace_lane(replay *r, int lane) {
