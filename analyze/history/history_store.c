@@ -180,7 +180,7 @@ static void migrate(history *h) {
 /* Of a folder that is not ours to write, SQLite can make no room for readers. Without a log it is whole as it is. */
 static const char *unchanging(history *h, const char *path) {
     char *const safe = arena_alloc(h->a, 3 * strlen(path) + 1), *to = safe;
-    for (const char *c = path; *c; c++) to += sprintf(to, strchr("%?#", *c) ? "%%%02x" : "%c", (unsigned char)*c);
+    for (const char *c = path; *c; c++) to += snprintf(to, 4, strchr("%?#", *c) ? "%%%02x" : "%c", (unsigned char)*c);
     return arena_printf(h->a, "file:%s?immutable=1", safe);
 }
 
