@@ -10,8 +10,10 @@
 #include "common/files.h"
 #include "common/version.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_FOLDERS = 1024 };
 
@@ -45,7 +47,7 @@ static const char after_help[] =
     "  0  done\n"
     "  1  done, and something got slower in the last night, or files were left out\n"
     "  2  wrong usage\n"
-    "  3  a folder has no reports, or the history is damaged and no DIR is given\n"
+    "  3  a folder has no reports or is not there, or the history is damaged and no DIR is given\n"
     "  4  memory, disk or another condition of this machine\n";
 
 static const cli_option options[] = {
@@ -132,9 +134,8 @@ static void write_all(run *r) {
 
 static void work(void *context) {
     run *r = context;
-    const bool write = r->m || r->s->again || r->s->keep > 0;
     r->h = (history){.a = &r->a, .path = r->s->files.items[0]};
-    history_open(&r->h, write ? HISTORY_WRITE : HISTORY_READ);
+    history_open(&r->h, r->m ? HISTORY_CREATE : r->s->again || r->s->keep > 0 ? HISTORY_WRITE : HISTORY_READ);
     if (r->salvage) history_salvage(&r->h, arena_printf(&r->a, "%s.damaged", r->h.path));
     if (r->m) {
         history_begin(&r->h);
@@ -203,6 +204,8 @@ status_code command_history(int argc, char **argv, status *st) {
     if (cli_parse(&spec, argc, argv, &s, st) != CLI_RUN) return st->code;
     if (!formats_settle(&history_formats[0].name, sizeof(history_format), s.output, &s.formats, &s.file, st))
         return st->code;
+    if (s.again && access(s.again, R_OK | X_OK) != 0)
+        return status_set(st, STATUS_INPUT, "--again %s: cannot be read: %s", s.again, strerror(errno));
     run r = {.s = &s, .st = st};
     return s.files.count > 1 ? with_reports(&r) : run_all(&r);
 }

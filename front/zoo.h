@@ -81,8 +81,8 @@ typedef struct zoo_kept {
 /* step: what to call and when to stop; *now: what runs. */
 zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const char **now, bool measured);
 
-/* zoo_notify.c: z->notify gets the digest; state: "quiet", "slower" or "wrong". NULL: it did; else what became of it.
- */
+/* zoo_notify.c: z->notify gets the digest; state: "quiet", "incomplete", "slower" or "wrong". NULL: it did; else what
+ * became of it. */
 const char *zoo_notify(zoo *z, const char *folder, const zoo_step *step, const char *state);
 
 /* zoo_digest.c */

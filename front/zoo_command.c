@@ -31,8 +31,8 @@ static const cli_option rows[] = {
      .argument = "COMMAND",
      .kind = CLI_TEXT,
      .offset = AT(notify),
-     .help = "run this by sh at the end, with the digest as its input and CEILING_SCOUT_NIGHT=quiet, slower or wrong; "
-             "after 30 s it is ended"},
+     .help = "run this by sh at the end, with the digest as its input and CEILING_SCOUT_NIGHT=quiet, incomplete, "
+             "slower or wrong; after 30 s it is ended"},
     {.name = "out",
      .letter = 'o',
      .argument = "DIR",

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPEATS = 8, MOST_SUSPECTS = 2000, MOST_PROGRAM = 1 << 30 };
+enum { REPEATS = 8, MOST_SUSPECTS = 2000, MOST_PROGRAM = 1 << 30, NIGHT_S = 12 * 3600, REPEAT_S = 600 };
 
 /* ---- folders of its own ---- */
 
@@ -37,14 +37,20 @@ static void need(zoo *z, bool good, const status *st) {
 
 /* ---- what a night is called ---- */
 
-/* A night that was interrupted goes on under its name, so that what it measured is not measured again. */
+static bool is_recent(const char *path) {
+    struct stat is;
+    return stat(path, &is) == 0 && difftime(time(NULL), is.st_mtime) <= NIGHT_S;
+}
+
+/* A night that was interrupted goes on under its name, so that what it measured is not measured again. After half a
+ * day it is another night. */
 void zoo_history_begin(zoo *z, const char *folder) {
     const char *const mark = arena_printf(z->a, "%s/night", folder), *const cache =
                                                                          arena_printf(z->a, "%s/cache", folder);
     status st = {0};
     size_t n = 0;
     if (!z->again) return;
-    char *const begun = access(mark, F_OK) == 0 ? files_read(mark, 100, &n, &st) : NULL;
+    char *const begun = is_recent(mark) ? files_read(mark, 100, &n, &st) : NULL;
     z->resumed = begun != NULL;
     if (begun) {
         z->night = arena_strndup(z->a, begun, strcspn(begun, "\n"));
@@ -158,7 +164,7 @@ static const zoo_item *item_of(const zoo *z, const char *folder) {
 /* One repetition: the operation alone, by ceilings that are there. What it cannot do is missing afterwards. */
 static void repeat(zoo *z, const zoo_item *item, const char *program, const char *operation, const char *to,
                    const zoo_step *step) {
-    const char *words[16];
+    const char *words[20];
     int n = 0;
     const char *const first[] = {program,       arena_printf(z->a, "%s/ops.json", item->folder),
                                  "--only",      operation,
@@ -168,10 +174,12 @@ static void repeat(zoo *z, const zoo_item *item, const char *program, const char
     for (size_t k = 0; k < sizeof first / sizeof first[0]; k++) words[n++] = first[k];
     if (item->with.device) words[n++] = arena_printf(z->a, "--device=%s", item->with.device);
     if (item->with.regime) words[n++] = arena_printf(z->a, "--regime=%s", item->with.regime);
+    if (item->with.budget > 0) words[n++] = arena_printf(z->a, "--budget=%.17g", item->with.budget);
     if (z->cache) words[n++] = arena_printf(z->a, "--cache-dir=%s", z->cache);
     words[n] = NULL;
     zoo_step one = *step;
     one.words = words;
+    one.most_s = REPEAT_S;
     (void)zoo_step_run(z, &one);
 }
 
@@ -214,7 +222,8 @@ zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const
     need(z, start_find_program("scout_batch", program, &st), &st);
     told.why = keep_history(z, folder, step, NULL);
     json_t *index = told.why || *step->stop ? NULL : json_read(path, NULL, &st);
-    if (json_array_size(json_object_get(index, "suspects")) > 0) {
+    const bool suspect = json_array_size(json_object_get(index, "suspects")) > 0;
+    if (suspect) { /* of this night, or of one that was interrupted */
         zoo_step repeating = *step;
         repeating.log = arena_printf(z->a, "%s/logs/again.log", folder);
         remove_tree(z, again);
@@ -230,10 +239,10 @@ zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const
     if (!index) return told;
     const json_t *const last = json_object_get(index, "last_night");
     told.text = zoo_digest_plain(z, json_get_text(last, "text"));
-    told.slower =
-        (measured || z->resumed) && json_get_int(last, "slower", 0) + json_get_int(last, "machines_slower", 0) > 0;
+    told.slower = (measured || z->resumed || suspect) &&
+                  json_get_int(last, "slower", 0) + json_get_int(last, "machines_slower", 0) > 0;
     json_decref(index);
-    if (program_before(z, kept, program) || access(kept, F_OK) != 0) keep_program(z, kept, program);
+    if (z->again && (program_before(z, kept, program) || access(kept, F_OK) != 0)) keep_program(z, kept, program);
     end_night(z, folder);
     return told;
 }

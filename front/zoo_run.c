@@ -359,6 +359,7 @@ static status_code end(night *n, status *st) {
     const char *const unheard = zoo_notify(z, n->folder, &step,
                                            worst > STATUS_INCOMPLETE || n->kept.why ? "wrong"
                                            : n->kept.slower                         ? "slower"
+                                           : worst == STATUS_INCOMPLETE             ? "incomplete"
                                                                                     : "quiet");
     if (unheard) tell(n, stderr, unheard);
     if (n->kept.why && worst <= STATUS_INCOMPLETE)
@@ -468,6 +469,10 @@ status_code zoo_run(zoo *z, status *st) {
     files_on_signals(on_stop);
     prepare(&n);
     if (!stop) zoo_history_begin(z, n.folder);
+    if (z->resumed)
+        tell(&n, stdout,
+             arena_printf(z->a, "zoo: goes on with the night of %.*s", (int)strcspn(z->night, " "),
+                          zoo_digest_plain(z, z->night)));
     for (int k = 0; k < z->item_count && !stop; k++)
         if (z->items[k].wanted) run_item(&n, &z->items[k]);
     const status_code code = end(&n, st);

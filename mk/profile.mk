@@ -32,7 +32,8 @@ profile: $(PROGRAMS)
 	$(Q)scripts/profile.sh $(PROGRAM)
 endif
 
-# Many models, each at several sizes, by the same script: ceiling-scout zoo. A night is that with its digest at the end.
+# Many models, each at several sizes, by the same script: ceiling-scout zoo. A night measures all of it again (AGAIN=no:
+# what has changed), and prints its digest at the end.
 ZOO ?= models/zoo.json
 ONLY ?=
 AGAIN ?=
@@ -41,7 +42,8 @@ zoo zoo-list nightly: export ZOO_ZOO := $(ZOO)
 zoo zoo-list nightly: export ZOO_ONLY := $(ONLY)
 zoo zoo-list nightly: export ZOO_BUDGET := $(BUDGET)
 zoo zoo-list nightly: export ZOO_OUT := $(OUT)
-zoo zoo-list nightly: export ZOO_AGAIN := $(filter yes,$(AGAIN))
+zoo zoo-list: export ZOO_AGAIN := $(filter yes,$(AGAIN))
+nightly: export ZOO_AGAIN := $(if $(filter no,$(AGAIN)),,yes)
 zoo-list: ZOO_HOW := --list
 nightly: ZOO_HOW := --digest
 zoo zoo-list nightly: $(PROGRAMS)

@@ -3,7 +3,7 @@
  * disk interrupts never was. All of it works inside of one arena, whose guard takes what fails.
  *
  *     history h = {.a = a, .path = path};
- *     history_open(&h, HISTORY_WRITE);
+ *     history_open(&h, HISTORY_CREATE);
  *     history_begin(&h);
  *     … history_put(&h, &figure) …            a night, if any figure is new
  *     history_end(&h);                        screens it, and keeps it
@@ -24,7 +24,14 @@ enum {
     HISTORY_STATEMENTS = 48
 };
 
-typedef enum history_mode { HISTORY_READ, HISTORY_WRITE } history_mode;
+/* Behind "FROM change JOIN series …": the model that tells of it, one that was there in that night if any was; of a
+ * device none. The same in every statement, so that what is measured again is what is told. */
+#define HISTORY_PART                                                                                                   \
+    " LEFT JOIN part ON part.series = change.series AND part.model = (SELECT own.model FROM part AS own LEFT JOIN "    \
+    "run ON run.place = series.place AND run.model = own.model AND run.night = change.night WHERE own.series = "       \
+    "change.series ORDER BY run.night IS NULL, own.model LIMIT 1) LEFT JOIN model ON model.id = part.model "
+
+typedef enum history_mode { HISTORY_READ, HISTORY_WRITE, HISTORY_CREATE } history_mode;
 
 typedef struct history_place { /* what figures of different nights have in common */
     const char *device;        /* all that tells it but driver and libraries */
@@ -102,7 +109,7 @@ double history_real(sqlite3_stmt *s, int column);                     /* not-a-n
 const char *history_text(history *h, sqlite3_stmt *s, int column);    /* a copy in the arena; "": NULL */
 
 /* ---- history_put.c: a night's figures ---- */
-/* false: this figure, taken then, is there already. */
+/* false: this figure is no newer than its series, or another model has it in this night, too. */
 bool history_put(history *h, const history_figure *f);
 void history_put_run(history *h, const history_run *r); /* of a night that has a figure */
 /* What the device can do at best that night: "fp16 TFLOP/s", … */

@@ -149,10 +149,8 @@ size_t history_suspects(history *h, history_suspect **to) {
     sqlite3_stmt *s = history_ask(
         h,
         "SELECT change.series, series.place, night, model.folder, model.name, part.operation FROM change JOIN series "
-        "ON "
-        "series.id = change.series LEFT JOIN part ON part.series = change.series AND part.model = (SELECT min(model) "
-        "FROM part WHERE part.series = change.series) LEFT JOIN model ON model.id = part.model WHERE state = 0 "
-        "ORDER BY part.operation IS NULL, model.name, part.operation",
+        "ON series.id = change.series" HISTORY_PART
+        "WHERE state = 0 ORDER BY part.operation IS NULL, model.name, part.operation",
         "");
     *to = NULL;
     while (history_next(h, s)) {

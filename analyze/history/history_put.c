@@ -166,11 +166,14 @@ bool history_put(history *h, const history_figure *f) {
     if (h->night) {
         sqlite3_stmt *s =
             history_ask(h, "SELECT 1 FROM point WHERE series = ?1 AND night = ?2", "ii", series, h->night);
-        if (number_of(h, s)) return false; /* another model has it, too */
+        if (number_of(h, s)) { /* another model has it, too; both are of this night, now and later */
+            history_do(h, "UPDATE point SET taken = ?3 WHERE series = ?1 AND night = ?2 AND taken < ?3", "iii", series,
+                       h->night, f->taken);
+            return false;
+        }
     }
     history_look(h, series, h->last.machine, INT64_MAX, &w);
-    for (size_t k = 0; k < w.count; k++)
-        if (w.taken[k] == f->taken) return false;
+    if (w.count > 0 && f->taken <= w.taken[w.count - 1]) return false;
     begin_night(h, f->taken);
     history_do(h,
                "INSERT INTO point(series, night, taken, us, ci, default_us, ceiling_us, clock_mhz, best, setting) "

@@ -50,12 +50,17 @@ static _Noreturn void fail(history *h, const char *what) {
     const int code = h->db ? sqlite3_errcode(h->db) : SQLITE_NOMEM;
     const char *why = h->db ? sqlite3_errmsg(h->db) : "out of memory";
     const int kind = code & 0xff;
-    h->damaged = kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
+    /* ERROR: its tables are not those of its version, for the statements are this program's own. */
+    h->damaged = kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB || kind == SQLITE_ERROR || kind == SQLITE_CONSTRAINT;
     if (h->damaged)
         guard_fail(h->a->guard, STATUS_INPUT,
                    "%s: is damaged (%s); add a night to it, which sets it aside and begins a new one", h->path, why);
     if (kind == SQLITE_BUSY)
         guard_fail(h->a->guard, STATUS_ENVIRONMENT, "%s: another program is writing to it; wait until it ends",
+                   h->path);
+    if (kind == SQLITE_FULL)
+        guard_fail(h->a->guard, STATUS_ENVIRONMENT,
+                   "%s: has no room left, on the disk or of its gigabyte; free some, or keep fewer nights (--keep 30)",
                    h->path);
     guard_fail(h->a->guard, STATUS_ENVIRONMENT, "%s: %s: %s", h->path, what, why);
 }
@@ -161,31 +166,44 @@ static void migrate(history *h) {
                    h->path, version, HISTORY_VERSION);
     if (version == 0 && number_of(h, "SELECT count(*) FROM sqlite_schema") > 0)
         guard_fail(h->a->guard, STATUS_INPUT, "%s: is a database of another program; name another file", h->path);
-    for (; version < HISTORY_VERSION; version++) {
+    while (version < HISTORY_VERSION) {
         run(h, "BEGIN IMMEDIATE");
-        run(h, migrations[version]);
-        run(h, arena_printf(h->a, "PRAGMA user_version = %" PRId64, version + 1));
+        version = number_of(h, "PRAGMA user_version"); /* another program may have been faster */
+        if (version < HISTORY_VERSION) {
+            run(h, migrations[version++]);
+            run(h, arena_printf(h->a, "PRAGMA user_version = %" PRId64, version));
+        }
         run(h, "COMMIT");
     }
 }
 
+/* Of a folder that is not ours to write, SQLite can make no room for readers. Without a log it is whole as it is. */
+static const char *unchanging(history *h, const char *path) {
+    char *const safe = arena_alloc(h->a, 3 * strlen(path) + 1), *to = safe;
+    for (const char *c = path; *c; c++) to += snprintf(to, 4, strchr("%?#", *c) ? "%%%02x" : "%c", (unsigned char)*c);
+    return arena_printf(h->a, "file:%s?immutable=1", safe);
+}
+
 void history_open(history *h, history_mode mode) {
     enum { PATIENCE_MS = 5000 };
-    const bool write = mode == HISTORY_WRITE, doubt = access(arena_printf(h->a, "%s-wal", h->path), F_OK) == 0;
+    const bool write = mode != HISTORY_READ, doubt = access(arena_printf(h->a, "%s-wal", h->path), F_OK) == 0;
     struct stat is;
-    if (!write && stat(h->path, &is) != 0)
+    if (mode != HISTORY_CREATE && stat(h->path, &is) != 0)
         guard_fail(h->a->guard, STATUS_INPUT, "%s: cannot be opened: %s", h->path, strerror(errno));
     if (files_is_link(h->path))
         guard_fail(h->a->guard, STATUS_ENVIRONMENT, "%s: is a link, and nothing is written through links; move it away",
                    h->path);
-    const int how =
-        SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_READWRITE | (write ? SQLITE_OPEN_CREATE : 0);
     const char *const folder = arena_strndup(h->a, h->path, (size_t)(files_base(h->path) - h->path));
     char *const real = realpath(*folder ? folder : ".", NULL); /* a link among the folders is no matter */
     if (!real) guard_fail(h->a->guard, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", h->path, strerror(errno));
     const char *const path = arena_printf(h->a, "%s/%s", real, files_base(h->path));
+    const bool still = !write && !doubt && access(real, W_OK) != 0;
+    const int how = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
+                    (still ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE) |
+                    (mode == HISTORY_CREATE ? SQLITE_OPEN_CREATE : 0);
     free(real);
-    if (sqlite3_open_v2(path, &h->db, how, NULL) != SQLITE_OK) fail(h, "cannot be opened");
+    if (sqlite3_open_v2(still ? unchanging(h, path) : path, &h->db, how, NULL) != SQLITE_OK)
+        fail(h, "cannot be opened");
     sqlite3_busy_timeout(h->db, PATIENCE_MS);
     if (write) {
         run(h, "PRAGMA auto_vacuum = INCREMENTAL"); /* of a new file */
@@ -249,7 +267,8 @@ void history_keep(history *h, int64_t nights) {
     for (size_t k = 0; k < sizeof old / sizeof old[0]; k++) history_do(h, old[k], "i", last);
     history_do(h, "DELETE FROM series WHERE key <> ?1 AND NOT EXISTS (SELECT 1 FROM point WHERE series = series.id)",
                "t", history_machine);
-    history_do(h, "DELETE FROM part WHERE series NOT IN (SELECT id FROM series)", "");
+    history_do(
+        h, "DELETE FROM part WHERE series NOT IN (SELECT id FROM series) OR model NOT IN (SELECT model FROM run)", "");
     history_do(h, "DELETE FROM model WHERE id NOT IN (SELECT model FROM run)", "");
     h->shrunk = true;
 }

@@ -89,9 +89,8 @@ static void read_changes(history *h, history_index *to) {
         "place.regime, part.operation, model.name, model.folder, (SELECT count(*) FROM part WHERE part.series = "
         "change.series), (SELECT sum(count) FROM part WHERE part.series = change.series), series.key = ?1 FROM change "
         "JOIN night ON "
-        "night.id = change.night JOIN series ON series.id = change.series JOIN place ON place.id = series.place LEFT "
-        "JOIN part ON part.series = change.series AND part.model = (SELECT min(model) FROM part WHERE part.series = "
-        "change.series) LEFT JOIN model ON model.id = part.model WHERE state IN (1, 2) ORDER BY change.night DESC, "
+        "night.id = change.night JOIN series ON series.id = change.series JOIN place ON place.id = "
+        "series.place" HISTORY_PART "WHERE state IN (1, 2) ORDER BY change.night DESC, "
         "change.series",
         "t", history_machine);
     while (history_next(h, s)) {

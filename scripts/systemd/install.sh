@@ -19,7 +19,7 @@ if [[ ! $at =~ ^([01][0-9]|2[0-3]):[0-5][0-9]$ ]]; then
     echo "$at: is no time of day; say 02:00" >&2
     exit 2
 fi
-program=$(command -v ceiling-scout || realpath -e -- "$(dirname -- "${BASH_SOURCE[0]}")/../../bin/ceiling-scout" 2>/dev/null) || {
+program=$(realpath -se -- "$(command -v ceiling-scout)" 2>/dev/null || realpath -e -- "$(dirname -- "${BASH_SOURCE[0]}")/../../bin/ceiling-scout" 2>/dev/null) || {
     echo "ceiling-scout is neither in the path nor built here; say make install" >&2
     exit 4
 }
@@ -52,6 +52,8 @@ timer >"$units/ceiling-scout.timer"
 echo "wrote $units/ceiling-scout.service and .timer"
 if ! command -v systemctl >/dev/null || ! systemctl --user daemon-reload || ! systemctl --user enable --now ceiling-scout.timer; then
     echo "systemd does not run here for this user; a line of cron does the same:" >&2
-    printf '%d %d * * * %q zoo %q -o %q --again --digest\n' "$((10#${at#*:}))" "$((10#${at%:*}))" "$program" "$zoo" "$folder" >&2
+    line=$(printf '%q zoo %q -o %q --again --digest' "$program" "$zoo" "$folder")
+    printf '%d %d * * * %s\n' "$((10#${at#*:}))" "$((10#${at%:*}))" "${line//%/\\%}" >&2 # cron takes a bare % for a newline
     exit 4
 fi
+echo "it runs while you are logged in; loginctl enable-linger lets it run at any time"

@@ -106,6 +106,29 @@ check "all are slower: told once" test "$(grep -c SLOWER stdout.txt)" = 1
 check "all are slower: what it is" prints "the device as a whole on NVIDIA H200"
 check "all are slower: the ceilings" prints "its ceilings did not move"
 
+# ---- several models that share operations ----
+alex() { # N   the same operations in another model, taken an hour later
+    made "night_$1/alex" 40 "$1" "taken=2026-01-$(printf %02d "$1")T02:00:00Z" "${@:2}"
+}
+alex 1
+history two.db night_1/bert night_1/alex
+history two.db night_1/bert night_1/alex
+check "reports that did not change: no second night" prints "1 night, 40 operations"
+for ((n = 2; n <= 11; n++)); do
+    alex "$n"
+    history two.db "night_$n/bert"
+done
+alex 12 op_0004=1.2
+history two.db night_12/alex -o w --format json
+check "a model that is gone: what is there is measured again" test "$(field w/index.json '[s["folder"] for s in r["suspects"]]')" = "['night_12/alex']"
+history two.db --keep 1 --format metrics -o w
+check "--keep: a model that is gone has no operations" test "$(sql two.db 'SELECT DISTINCT name FROM part JOIN model ON model.id = model')" = alex
+check "--keep: nor does its number" test "$(sql two.db 'SELECT count(*) FROM part WHERE model NOT IN (SELECT id FROM model)')" = 0
+sql two.db "INSERT INTO place SELECT 99, device || ' as before', name, regime, method FROM place LIMIT 1" >/dev/null
+sql two.db 'INSERT INTO run SELECT 99, model, night, setting, operations, count, us, ci, proven_us, potential_us, ceiling_us, clock_mhz FROM run' >/dev/null
+history two.db --format metrics -o w
+check "two devices of one name: no series is there twice" test -z "$(grep -v '^#' w/night.prom | sed 's/ [^ ]*$//' | sort | uniq -d)"
+
 # ---- room ----
 history h.db --keep 3
 check "--keep: as many are left" prints "3 nights, 40 operations"
@@ -143,6 +166,26 @@ check "killed at 20 moments: the next run completes it" test "$k" = 20
 # ---- what is no history ----
 history none.db
 check "no such file: exit 3" exits 3
+history none.db --keep 3
+check "no such file, and no night for it: exit 3" exits 3
+check "no such file, and no night for it: none is made" absent none.db
+history quiet.db --again nowhere
+check "no such repetitions: exit 3" exits 3
+cp quiet.db tables.db
+sql tables.db 'DROP TABLE part' >/dev/null
+history tables.db
+check "a table is missing: exit 3" exits 3
+check "a table is missing: what to do" says "tables.db: is damaged"
+history tables.db night_12/bert
+check "a table is missing, with a night: begun anew" exits 0
+mkdir 'shared 5% #1?' && cp quiet.db 'shared 5% #1?/h.db' && chmod -R a+rX,a-w 'shared 5% #1?'
+if ((EUID != 0)); then
+    history 'shared 5% #1?/h.db'
+elif command -v setpriv >/dev/null; then
+    run setpriv --bounding-set=-dac_override,-dac_read_search "$ANALYZE" history 'shared 5% #1?/h.db'
+fi
+check "in a folder that is another's: it can be read" prints "11 nights, 40 operations"
+chmod -R u+w 'shared 5% #1?'
 history quiet.db nowhere
 check "no such folder: exit 3" exits 3
 echo "no database at all, and long enough to be looked at: $(seq 1000)" >text.db

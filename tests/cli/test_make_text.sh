@@ -60,6 +60,15 @@ for text in "${texts[@]}"; do
     done
 done
 
+# A night is one of the history, unless it is told otherwise.
+for goal in zoo: zoo:AGAIN=yes nightly: nightly:AGAIN=no; do
+    rm -f seen
+    run make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "${goal%:*}" ${goal#*:}
+    again=
+    if [[ $goal == zoo:AGAIN=yes || $goal == nightly: ]]; then again=yes; fi
+    check "$goal: all of it anew, or what has changed" arrived "ZOO_AGAIN=$again"
+done
+
 # Each by itself, and what the scripts do with it: in the programs' place is the recorder.
 try() { # GOAL VARIABLE GIVEN…
     run make -s -C tree "PROGRAM=$PWD/recorder" "SCOUT=$PWD/recorder" PROGRAMS= "${@:3}" "$2=$runs" "$1"

@@ -23,6 +23,8 @@ chmod +x tools/systemctl
 units zoo.json nights
 check "no systemd: exit 4" exits 4
 check "no systemd: the line of cron" says "0 2 * * * $PWD/tools/ceiling-scout zoo $PWD/zoo.json -o $PWD/nights --again --digest"
+units 'a "zoo" of 5 % \ $HOME.json' nights
+check "no systemd: a percent sign of cron's own" says '\ of\ 5\ \%\ '
 check "no systemd: the units are there" present home/.config/systemd/user/ceiling-scout.timer
 printf '#!/bin/sh\necho "$@" >>%q\n' "$PWD/asked.txt" >tools/systemctl
 units zoo.json nights 23:05

@@ -74,7 +74,8 @@ zoo m/zoo.json --only fourth
 check "--only what is not there: exit 2" exits 2
 check "--only what is not there: what to type" says "zoo --list"
 sed -i 's/"failed": *0/"failed": 7/' "out/second@b1_s8_$tag/run.json"
-sed -i 's/"totals": *{/"whole": {"proven": false}, &/' "out/first@b1_s8_$tag/summary.json"
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); r["groups"][0]["whole"] = {"proven": False}; json.dump(r, open(sys.argv[1], "w"))' \
+    "out/first@b1_s8_$tag/summary.json"
 zoo m/zoo.json --only second
 check "operations that failed have no result" prints_line "^zoo: 1 of 1 done, 0 measured, 1 up to date; 4 operations; "
 check "no gain of the model as a whole: told" grep -q '^| `first@b1_.* 0\.0 % | 0\.0 % .*as a whole no gain is proven |$' out/zoo/digest.md
@@ -99,7 +100,7 @@ else
 fi
 
 # ---- nights: kept, and what got slower is measured again ----
-list m/one.json '{"model": "second.onnx", "dims": [{"batch": 1, "seq": 8}]}'
+list m/one.json '{"model": "second.onnx", "budget_s": 300, "dims": [{"batch": 1, "seq": 8}]}'
 zoo m/one.json -o n --again
 check "a night: it is kept" test "$(field n/zoo/index.json 'r["nights"]')" = 1
 check "a night: the digest says what changed" contains n/zoo/digest.md "The last of 1 nights: 0 operations got slower, 0 faster."
@@ -137,11 +138,21 @@ check "one got slower: JUnit" contains n/zoo/night.xml 'failures="1"'
 check "one got slower: the repetitions are gone" absent n/zoo/again
 zoo m/one.json -o n
 check "nothing is measured: it is told no second time" test "$(grep -c "got slower" stdout.txt)" = 0
+sql='UPDATE change SET state = 0 WHERE night = (SELECT max(id) FROM night) AND state = 1'
+python3 -c 'import sqlite3, sys; d = sqlite3.connect("n/zoo/history.db"); d.execute(sys.argv[1]); d.commit()' "$sql"
+zoo m/one.json -o n # as a kill amid the repetitions leaves it
+check "a night that is settled later keeps its alarm: exit 1" exits 1
+check "a night that is settled later keeps its alarm: told" prints_line "^zoo: 1 operation got slower, 0 faster"
+check "a night that is settled later keeps its alarm: nothing is measured" prints_line "0 measured, 1 up to date"
+stat -c %i n/zoo/program/scout_batch >program.txt
+printf '\n# and another\n' >>house/bin/scout_batch
+zoo m/one.json -o n
+check "without --again the program of the night stays" test "$(stat -c %i n/zoo/program/scout_batch)" = "$(<program.txt)"
 zoo m/one.json -o n --again
 check "the new level is no change" test "$(field n/zoo/index.json 'r["last_night"]["slower"]')" = 0
 zoo m/one.json -o n --notify "cat >heard.md; echo \"\$CEILING_SCOUT_NIGHT\" >state.txt"
 check "--notify: it gets the digest" same heard.md n/zoo/digest.md
-check "--notify: and what the night was" contains state.txt quiet
+check "--notify: and what the night was" contains state.txt incomplete
 zoo m/one.json -o n --notify 'echo no such hook >&2; exit 7'
 check "--notify that fails: told, and the code is the night's" test "$EXIT:$(grep -c -- '--notify: ended with 7: no such hook' stderr.txt)" = 1:1
 list m/hung.json '{"model": "first.onnx", "dims": [{"batch": 1, "seq": 8}]}'
@@ -151,6 +162,11 @@ echo 'an old night' >n/zoo/night
 rm -rf n/zoo/cache
 zoo m/one.json -o n --again
 check "a night that was interrupted goes on under its name" contains "n/second@b1_s8_$tag/.night" "an old night"
+check "a night that was interrupted: told" prints_line "^zoo: goes on with the night of an"
+echo 'a night of before' >n/zoo/night
+touch -d '13 hours ago' n/zoo/night
+zoo m/one.json -o n --again
+check "a night of half a day ago is over" test "$(grep -c 'before' "n/second@b1_s8_$tag/.night")" = 0
 echo "no database" >n/zoo/history.db
 zoo m/one.json -o n --again
 check "a damaged history: begun anew from the reports" test "$(field n/zoo/index.json 'r["nights"]')" = 1
