@@ -101,7 +101,8 @@ typedef struct scout_tensor {
     int64_t strides[SCOUT_MAX_RANK]; /* in elements; 0: the same for all of that dimension */
     uint64_t bytes;                  /* of storage */
     char name[16];                   /* "a", "b", "c", "bias", "scales"; docs/kinds_tensors.md lists them */
-    /* Its values. 0: any; above: whole numbers from 0 to below - 1 (rows, positions); under: numbers of about 2 to this
+    /* Its values. 0: any; above: whole numbers from 0 to below - 1 (rows, positions), of floating
+     * types boxes within a square of that side (x, y, x, y); under: numbers of about 2 to this
      * power (a weight, so that sums are about 1, where an activation bends). */
     int64_t below;
 } scout_tensor;
@@ -306,9 +307,10 @@ enum {
     SCOUT_FILL_NEAR,
     SCOUT_FILL_SMALL
 }; /* normal: mean 0, deviation 1 (integers: rounded, scaled to their range; scales of quantised weights: positive, near
-1/64). below: int32 or int64 from 0 on, all below a bound alike; near: from the last 64th below it, lengths that leave
-almost all to do. The bound (up to 2^31) is the upper half of seed: SCOUT_FILL_SEED. small: normal numbers over 2 to the
-power of that half, 64 at most; of types with 16 bits or more. */
+1/64). below: int32 or int64 from 0 on, all below a bound alike; of fp32, fp16 and
+bf16 boxes (x, y, x, y) in a square of that side, a quarter to half as wide and high; near: from the last 64th below it,
+lengths that leave almost all to do. The bound (up to 2^31) is the upper half of seed: SCOUT_FILL_SEED. small: normal
+numbers over 2 to the power of that half, 64 at most; of types with 16 bits or more. */
 
 #define SCOUT_FILL_SEED(bound, seed) ((uint64_t)(bound) << 32 | ((seed)&0xffffffffu))
 

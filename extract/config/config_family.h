@@ -84,6 +84,7 @@ typedef struct config_family {
     bool norm_behind;         /* behind each sum, else before each part */
     bool scaled;              /* the embedding is multiplied by a number */
     bool causal;
+    bool window_asked; /* a window counts only where `use_sliding_window` is true */
     config_embedding embedding;
     config_linear linear;
     config_qkv qkv;

@@ -16,7 +16,8 @@ typedef struct reader {
 
 #define AT(member) offsetof(config_values, member)
 
-/* Whole numbers, by all the names that families give them. What is null or missing stays the default. */
+/* Whole numbers, by all the names that families give them. What is missing stays the default, and so does what is null
+ * and no_default does not name. */
 static const struct {
     const char *names[2];
     size_t offset;
@@ -39,6 +40,8 @@ static const struct {
     {{"patch_size"}, AT(patch), 1, 1 << 16},
     {{"num_channels"}, AT(channels), 1, 1 << 16},
 };
+/* Where null says that there is none, whatever the default is. */
+static const char *const no_default[] = {"num_key_value_heads", "sliding_window"};
 enum { NUMBERS = sizeof numbers / sizeof *numbers, NAMES = 2 };
 
 static const json_t *member(const json_t *root, const char *const names[NAMES], const char **name) {
@@ -50,17 +53,25 @@ static const json_t *member(const json_t *root, const char *const names[NAMES], 
     return NULL;
 }
 
+static bool is_none(const json_t *root, const char *name) {
+    bool named = false;
+    for (size_t k = 0; k < sizeof no_default / sizeof *no_default; k++) named |= strcmp(name, no_default[k]) == 0;
+    return named && json_is_null(json_object_get(root, name));
+}
+
 static bool read_numbers(const reader *r) {
     for (int k = 0; k < NUMBERS; k++) {
         const char *name;
         const json_t *found = member(r->root, numbers[k].names, &name);
+        int64_t *const to = (int64_t *)(void *)((char *)&r->to->values + numbers[k].offset);
+        if (is_none(r->root, numbers[k].names[0])) *to = 0;
         if (!found) continue;
         const int64_t x = json_is_integer(found) ? (int64_t)json_integer_value(found) : numbers[k].least - 1;
         if (x < numbers[k].least || x > numbers[k].most) {
             return status_fail(r->st, STATUS_INPUT, "\"%s\" must be a whole number from %lld to %lld", name,
                                (long long)numbers[k].least, (long long)numbers[k].most);
         }
-        *(int64_t *)(void *)((char *)&r->to->values + numbers[k].offset) = x;
+        *to = x;
     }
     return true;
 }
@@ -113,7 +124,7 @@ static bool read_others(const reader *r) {
     if (json_is_object(labels) && json_object_size(labels) > 0) v->labels = (int64_t)json_object_size(labels);
     if (!rotated) rotated = json_object_get(rotary, "partial_rotary_factor");
     if (json_is_number(rotated)) v->rotated = json_number_value(rotated);
-    if (sliding && !json_is_true(sliding)) v->window = 0;
+    if (r->to->family->window_asked && !json_is_true(sliding)) v->window = 0;
     if (json_is_boolean(tied)) v->tied = json_is_true(tied);
     r->to->quantised = json_is_object(json_object_get(r->root, "quantization_config"));
     r->to->bias = r->to->family->bias;

@@ -131,6 +131,20 @@ __global__ void fill_places(T *to, uint64_t count, uint32_t least, uint32_t rang
         to[k] = (T)(least + __umulhi((uint32_t)(values_mix(seed + k) >> 32), range));
 }
 
+/* Boxes (x, y, x, y) as cpu_fill.c has them: a thread makes one. */
+template <typename T>
+__global__ void fill_boxes(typename T::value *to, uint64_t count, float side, uint64_t seed) {
+    const uint64_t step = (uint64_t)gridDim.x * threads;
+    for (uint64_t box = (uint64_t)blockIdx.x * threads + threadIdx.x; box * 4 < count; box += step) {
+        float x[4];
+        for (int k = 0; k < 4; k++) {
+            const float part = (float)(uint32_t)(values_mix(seed + (box * 4 + k)) >> 40) * 0x1p-24f;
+            x[k] = k < 2 ? side * 0.4375f * part : x[k & 1] + side * (0.25f + 0.25f * part);
+            if (box * 4 + k < count) to[box * 4 + k] = T::of(x[k]);
+        }
+    }
+}
+
 template <typename T>
 cudaError_t fill_launch(void *to, uint64_t bytes, int scale, float factor, uint64_t seed, unsigned blocks,
                         cudaStream_t stream) {
@@ -211,6 +225,20 @@ cudaError_t kernels_fill_places(void *to, uint64_t bytes, int element, uint32_t 
         fill_places<<<fill_blocks(bytes), threads, 0, stream>>>((int64_t *)to, count, least, range, start);
     else
         fill_places<<<fill_blocks(bytes), threads, 0, stream>>>((int32_t *)to, count, least, range, start);
+    return cudaGetLastError();
+}
+
+cudaError_t kernels_fill_boxes(void *to, uint64_t bytes, uint32_t type, float side, uint64_t seed,
+                               cudaStream_t stream) {
+    const uint64_t start = values_mix(seed ^ 0x5eedull);
+    const unsigned blocks = fill_blocks(bytes);
+    if (type != DTYPE_FP32 && type != DTYPE_FP16 && type != DTYPE_BF16) return cudaErrorInvalidValue;
+    if (type == DTYPE_FP32)
+        fill_boxes<fill_fp32><<<blocks, threads, 0, stream>>>((float *)to, bytes / 4, side, start);
+    else if (type == DTYPE_FP16)
+        fill_boxes<fill_fp16><<<blocks, threads, 0, stream>>>((__half *)to, bytes / 2, side, start);
+    else
+        fill_boxes<fill_bf16><<<blocks, threads, 0, stream>>>((__nv_bfloat16 *)to, bytes / 2, side, start);
     return cudaGetLastError();
 }
 

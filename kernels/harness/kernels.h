@@ -19,6 +19,8 @@ cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, flo
 /* int32 or int64 (element: their size): whole numbers from `least` on, `range` of them alike. */
 cudaError_t kernels_fill_places(void *to, uint64_t bytes, int element, uint32_t least, uint32_t range, uint64_t seed,
                                 cudaStream_t stream);
+/* fp32, fp16, bf16: boxes (x, y, x, y) in a square from 0 on, a quarter to half as wide and high as that. */
+cudaError_t kernels_fill_boxes(void *to, uint64_t bytes, uint32_t type, float side, uint64_t seed, cudaStream_t stream);
 /* Adds up all bytes, weighted by position, so that any single changed byte changes *sum (on the device). */
 cudaError_t kernels_checksum(const void *data, uint64_t bytes, uint64_t *sum, int multiprocessors, cudaStream_t stream);
 

@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr int threads = 256;
+constexpr int threads = 256, most_points = 1 << 15; /* of a bin along an axis, as scout/op/sample.h has it */
 
 struct job {
     sample_points_shape s;
@@ -44,7 +44,7 @@ __device__ double reflect(double x, double least, double most) {
 /* -1: nowhere. */
 __device__ int64_t inside(const sample_points_shape &s, int axis, double at) {
     const double last = (double)(s.in[axis] - 1), edge = s.corners ? 0 : 0.5;
-    if (s.beyond == SAMPLE_POINTS_ZEROS) return at < 0 || at > last ? -1 : (int64_t)at;
+    if (s.beyond == SAMPLE_POINTS_ZEROS) return at >= 0 && at <= last ? (int64_t)at : -1;
     if (s.beyond == SAMPLE_POINTS_REFLECTION) at = reflect(at, -edge, last + edge);
     return (int64_t)fmin(fmax(at, 0.0), last);
 }
@@ -104,7 +104,7 @@ struct between {
 };
 
 __device__ between between_of(double x, int64_t length) {
-    if (x < -1 || x > (double)length) return {-1, 0, 0};
+    if (!(x >= -1 && x <= (double)length)) return {-1, 0, 0};
     const double at = fmax(x, 0.0);
     if ((int64_t)at >= length - 1) return {length - 1, length - 1, 0};
     return {(int64_t)at, (int64_t)at + 1, (float)(at - (double)(int64_t)at)};
@@ -120,7 +120,7 @@ __device__ float bin_of(const job &p, int64_t region, int64_t channel, const int
         if (!p.s.half) all = fmax(all, 1.0);
         size[d] = all / (double)p.s.out[d];
         from[d] = begin + (double)bin[d] * size[d];
-        points[d] = p.s.sampling > 0 ? p.s.sampling : (int64_t)ceil(size[d]);
+        points[d] = p.s.sampling > 0 ? p.s.sampling : (int64_t)fmin(fmax(ceil(size[d]), 0.0), (double)most_points);
     }
     const int64_t base = (p.batches[region] * p.s.channels + channel) * p.s.in[0];
     float all = 0;

@@ -9,6 +9,7 @@ namespace {
 /* In the order of scout/op/sample.h. */
 enum { LINEAR, NEAREST, CUBIC, MAX };
 enum { ZEROS, BORDER, REFLECTION };
+enum { MOST_POINTS = 1 << 15 }; /* of a bin along an axis */
 
 struct sums {
     double sum, squares, most;
@@ -33,7 +34,7 @@ __device__ double value_of(const whole_sample_problem &p, int64_t plane, double 
     double at[2] = {row, col};
     for (int d = 0; d < 2; d++) {
         const double last = (double)(p.in[d] - 1), edge = p.corners ? 0 : 0.5;
-        if (p.beyond == ZEROS && (at[d] < 0 || at[d] > last)) return 0;
+        if (p.beyond == ZEROS && !(at[d] >= 0 && at[d] <= last)) return 0;
         if (p.beyond == REFLECTION && (at[d] < -edge || at[d] > last + edge))
             at[d] = reflected(at[d], -edge, last + edge);
         at[d] = floor(fmin(fmax(at[d], 0.0), last));
@@ -78,7 +79,7 @@ __device__ sums region(const whole_sample_problem &p, int64_t which, int64_t pla
         size[d] = values_at(p.side, p.side_type, 4 * which + 3 - d) * p.scale - offset - begin[d];
         if (!p.half && size[d] < 1) size[d] = 1;
         size[d] /= (double)p.out[d];
-        points[d] = p.sampling > 0 ? p.sampling : (int64_t)ceil(size[d]);
+        points[d] = p.sampling > 0 ? p.sampling : (int64_t)fmin(fmax(ceil(size[d]), 0.0), MOST_POINTS);
     }
     sums s = {0, 0, 0, 0};
     for (int64_t n = 0; points[0] > 0 && points[1] > 0 && n < points[0] * points[1]; n++) {
@@ -88,7 +89,7 @@ __device__ sums region(const whole_sample_problem &p, int64_t which, int64_t pla
         bool outside = false;
         for (int d = 0; d < 2; d++) {
             at[d] = begin[d] + (double)bin[d] * size[d] + ((double)of[d] + 0.5) * size[d] / (double)points[d];
-            outside = outside || at[d] < -1 || at[d] > (double)p.in[d];
+            outside = outside || !(at[d] >= -1 && at[d] <= (double)p.in[d]);
             at[d] = fmin(fmax(at[d], 0.0), (double)(p.in[d] - 1));
             low[d] = (int64_t)at[d];
         }
@@ -113,7 +114,8 @@ __global__ void __launch_bounds__(whole_each_threads)
         const sums s = p.batches ? region(p, which, plane, bin, points) : point(p, image, plane, bin[0], bin[1]);
         const double over = p.mode == MAX || points[0] < 1 || points[1] < 1 ? 1 : (double)(points[0] * points[1]);
         want[k] = p.mode == MAX ? s.most : s.sum / over;
-        spread[k] = (float)(sqrt(s.squares) / over + 0x1p-24);
+        const double least = p.type == DTYPE_FP16 ? 0x1p-14 : 0; /* below, its steps grow no smaller */
+        spread[k] = (float)(fmax(sqrt(s.squares) / over, least) + 0x1p-24);
     }
 }
 

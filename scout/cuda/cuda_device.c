@@ -190,8 +190,10 @@ static cudaError_t fill_places(scout_device *device, void *to, uint64_t bytes, u
                                uint64_t seed) {
     const uint32_t bound = (uint32_t)(seed >> 32), last = bound / 64 < 2 ? 2 : bound / 64;
     const uint32_t range = how == SCOUT_FILL_NEAR && last < bound ? last : bound;
-    if (bound == 0 || bound > (uint32_t)1 << 31 || (type != SCOUT_INT32 && type != SCOUT_INT64))
-        return cudaErrorInvalidValue;
+    if (bound == 0 || bound > (uint32_t)1 << 31) return cudaErrorInvalidValue;
+    if (how == SCOUT_FILL_BELOW && type != SCOUT_INT32 && type != SCOUT_INT64)
+        return kernels_fill_boxes(to, bytes, type, (float)bound, seed, device->stream);
+    if (type != SCOUT_INT32 && type != SCOUT_INT64) return cudaErrorInvalidValue;
     return kernels_fill_places(to, bytes, type == SCOUT_INT64 ? 8 : 4, bound - range, range, seed, device->stream);
 }
 

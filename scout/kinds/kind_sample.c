@@ -21,26 +21,32 @@ bool kind_sample(const oprec *rec, arena *a, scout_op *out, scout_why *why) {
     if (input[1] != out->shape[1] || (!regions && input[0] != out->shape[0]) || input[0] > INT32_MAX)
         return kind_tensors_refuse(why, "shape", "images or channels of input and output differ");
     const sample_problem p = sample_problem_of(out, input);
-    if (p.mode == SAMPLE_MODES || p.beyond == SAMPLE_BEYONDS || p.sampling < 0 ||
+    if (p.mode == SAMPLE_MODES || p.beyond == SAMPLE_BEYONDS ||
         (regions ? p.mode == SAMPLE_NEAREST || p.mode == SAMPLE_CUBIC : p.mode == SAMPLE_MAX))
         return kind_tensors_refuse(why, "feature", "this way to interpolate is not covered");
+    if (p.sampling < 0 || p.sampling > SAMPLE_SAMPLING)
+        return kind_tensors_refuse(why, "feature", "a bin has at most %d points along an axis", SAMPLE_SAMPLING);
+    if (regions && !(p.scale > 0 && sample_side(&p) > 0))
+        return kind_tensors_refuse(why, "feature", "the scale leaves no regions of 1 to %d within the image",
+                                   SAMPLE_SIDE);
     out->input = out->output = (uint32_t)rec->type;
     out->accumulate = SCOUT_FP32;
     const int64_t grid[] = {out->shape[0], out->shape[2], out->shape[3], 2}, rois[] = {out->shape[0], 4};
     kind_tensors t = kind_tensors_of(out, a, why);
-    if (!kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, 4, input) ||
-        !kind_tensors_add(&t, regions ? "rois" : "grid", SCOUT_INPUT, out->input, regions ? 2 : 4,
-                          regions ? rois : grid))
-        return false;
+    if (!kind_tensors_add(&t, "input", SCOUT_INPUT, out->input, 4, input)) return false;
+    scout_tensor *const where = regions ? kind_tensors_add(&t, "rois", SCOUT_INPUT, out->input, 2, rois)
+                                        : kind_tensors_add(&t, "grid", SCOUT_INPUT, out->input, 4, grid);
+    if (!where) return false;
     if (regions) {
         scout_tensor *const batches = kind_tensors_add_vector(&t, "batches", SCOUT_INPUT, SCOUT_INT64, out->shape[0]);
         if (!batches) return false;
-        batches->below = input[0];
+        where->below = sample_side(&p), batches->below = input[0];
     }
     return kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, 4, out->shape) != NULL;
 }
 
 double kind_sample_tolerance(const scout_op *op) {
     const sample_problem p = sample_problem_of(op, op->tensors[SAMPLE_INPUT].dims);
-    return p.mode == SAMPLE_NEAREST ? 0 : kind_rounding(op->output) + 0x1p-18;
+    const double terms = p.regions && p.mode != SAMPLE_MAX ? 4 * sample_most_points(&p) : 0;
+    return p.mode == SAMPLE_NEAREST ? 0 : kind_rounding(op->output) + 0x1p-18 + 6 * 0x1p-24 * sqrt(terms);
 }

@@ -6,5 +6,5 @@
 
 /* false: why says what is not covered. */
 bool kind_sample(const oprec *rec, arena *a, scout_op *out, scout_why *why);
-/* Weights and sums are rounded in fp32; the nearest place is exact. */
+/* Weights and sums are rounded in fp32; the nearest place is exact. Errors of a region walk. */
 double kind_sample_tolerance(const scout_op *op);

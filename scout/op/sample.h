@@ -10,6 +10,9 @@
 
 #include <math.h>
 
+/* SAMPLE_SAMPLING, SAMPLE_SIDE: the most points of a bin along an axis that an operation may ask for, and the widest
+ * square that its regions may lie in; what a bin of any other region has is cut off at SAMPLE_POINTS. */
+enum { SAMPLE_SAMPLING = 64, SAMPLE_SIDE = 1 << 15, SAMPLE_POINTS = 1 << 15 };
 enum { SAMPLE_TAPS = 16, SAMPLE_INPUT = 0, SAMPLE_GRID = 1, SAMPLE_ROIS = 1, SAMPLE_BATCHES = 2 };
 
 typedef enum sample_mode { SAMPLE_LINEAR, SAMPLE_NEAREST, SAMPLE_CUBIC, SAMPLE_MAX, SAMPLE_MODES } sample_mode;
@@ -67,9 +70,9 @@ static inline double sample_reflect(double x, double least, double most) {
 /* Where a place of an axis lies that may be beyond it; -1: nowhere. */
 static inline int64_t sample_inside(const sample_problem *p, int axis, double at) {
     const double last = (double)(p->in[axis] - 1), edge = p->corners ? 0 : 0.5;
-    if (p->beyond == SAMPLE_ZEROS) return at < 0 || at > last ? -1 : (int64_t)at;
+    if (p->beyond == SAMPLE_ZEROS) return at >= 0 && at <= last ? (int64_t)at : -1;
     if (p->beyond == SAMPLE_REFLECTION) at = sample_reflect(at, -edge, last + edge);
-    return (int64_t)(at < 0 ? 0 : at > last ? last : at);
+    return (int64_t)(at > last ? last : at > 0 ? at : 0); /* what is no number is at the beginning */
 }
 
 /* Along one axis: the first place and the weights of those that a point is mixed from; returns how many. */
@@ -119,6 +122,23 @@ typedef struct sample_region {
     int64_t points[2];
 } sample_region;
 
+/* Regions as the harness fills them lie in a square from 0 on that has this side, and are up to half as wide and high:
+ * so the whole square is in the image. 0: the scale leaves none, or too large a one. */
+static inline int64_t sample_side(const sample_problem *p) {
+    const double side = (double)(p->in[0] < p->in[1] ? p->in[0] : p->in[1]) / p->scale;
+    return side >= 1 && side < SAMPLE_SIDE + 1 ? (int64_t)side : 0;
+}
+
+/* Most points of a bin of such a region. */
+static inline double sample_most_points(const sample_problem *p) {
+    double points = 1;
+    for (int d = 0; d < 2; d++) {
+        const double bin = fmax((double)sample_side(p) / 2 * p->scale, 1) / (double)p->out[d];
+        points *= p->sampling > 0 ? (double)p->sampling : ceil(bin);
+    }
+    return points;
+}
+
 /* roi: x, y, x, y. */
 static inline sample_region sample_region_of(const sample_problem *p, const double *roi) {
     sample_region r;
@@ -127,7 +147,7 @@ static inline sample_region sample_region_of(const sample_problem *p, const doub
         double size = roi[3 - d] * p->scale - offset - begin;
         if (!p->half && size < 1) size = 1;
         r.from[d] = begin, r.bin[d] = size / (double)p->out[d];
-        r.points[d] = p->sampling > 0 ? p->sampling : (int64_t)ceil(r.bin[d]);
+        r.points[d] = p->sampling > 0 ? p->sampling : (int64_t)fmin(fmax(ceil(r.bin[d]), 0), SAMPLE_POINTS);
     }
     return r;
 }
@@ -139,7 +159,7 @@ static inline double sample_points(const sample_region *r) {
 
 /* Along one axis: the point's lower neighbour, and the weight of the one above it; -1: it lies outside. */
 static inline int64_t sample_between(double x, int64_t length, double *above) {
-    if (x < -1 || x > (double)length) return -1;
+    if (!(x >= -1 && x <= (double)length)) return -1;
     const double inside = x < 0 ? 0 : x;
     const int64_t low = (int64_t)inside < length - 1 ? (int64_t)inside : length - 1;
     *above = low == length - 1 ? 0 : inside - (double)low;

@@ -57,6 +57,21 @@ check "runs: what was asked for" test "$(ops all.json 'r["dims"]')" = "{'batch':
 extract --config llama2.json --tokens 64 --past 192 -q -o chunk.json
 check "a chunk behind a cache is causal" test "$(ops chunk.json '[(o["kv_len"], o["mask"]) for o in r["ops"] if o["op"] == "attention"]')" = "[(256, 'causal')]"
 
+# ---- windows, and what null says: a step behind 8192 keys sees them all, or the last ones ----
+steps() { # WHAT WINDOWS CONFIG: the windows and the heads of keys of its attentions
+    printf '{"num_hidden_layers": 2, "max_window_layers": 0, %s}' "$3" >window.json
+    extract --config window.json --tokens 1 --past 8192 -q -o window.ops.json
+    check "$1" test "$(ops window.ops.json '[(o.get("window"), o["kv_heads"]) for o in r["ops"] if o["op"] == "attention"]')" = "$2"
+}
+steps "Mistral: the default window" "[(4096, 8)]" '"model_type": "mistral"'
+steps "Mistral: null is no window" "[(None, 8)]" '"model_type": "mistral", "sliding_window": null'
+steps "Mistral: null heads of keys are heads" "[(4096, 32)]" '"model_type": "mistral", "num_key_value_heads": null'
+steps "Mistral: what does not ask for a window" "[(4096, 8)]" '"model_type": "mistral", "use_sliding_window": false'
+steps "Qwen2: no window unless asked for" "[(None, 32)]" '"model_type": "qwen2", "sliding_window": 4096'
+steps "Qwen2: no window where refused" "[(None, 32)]" '"model_type": "qwen2", "sliding_window": 4096, "use_sliding_window": false'
+steps "Qwen2: the window asked for" "[(2048, 32)]" '"model_type": "qwen2", "sliding_window": 2048, "use_sliding_window": true'
+steps "Qwen2: the default window" "[(4096, 32)]" '"model_type": "qwen2", "use_sliding_window": true'
+
 # ---- names, quantised weights ----
 mkdir -p "some model" && cp llama2.json "some model/config.json"
 extract --config "some model/config.json" --tokens 1 -q -o named.json

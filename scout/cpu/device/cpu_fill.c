@@ -153,7 +153,7 @@ typedef struct fill_job {
     uint8_t *to;
     uint64_t bytes, seed;
     size_t element;
-    bool byte, scales;
+    bool byte, scales, boxes;
     float factor;          /* of normal numbers */
     uint32_t least, range; /* range > 0: whole numbers, `least` and as many more */
     convert_block *convert;
@@ -172,6 +172,18 @@ static void put_places(const fill_job *j, const uint32_t *words, int64_t count, 
     }
 }
 
+/* Boxes of four numbers: a corner in the first 7/16 of the square, and how far the other one is from it. No rounding
+ * brings them together, or out of the square. */
+static void put_boxes(const fill_job *j, const uint32_t *words, int64_t count, void *out) {
+    const float side = (float)j->range;
+    float boxes[BLOCK];
+    for (int k = 0; k < BLOCK; k++) {
+        const float part = (float)(words[k] >> 8) * 0x1p-24f;
+        boxes[k] = k % 4 < 2 ? side * 0.4375f * part : boxes[k - 2] + side * (0.25f + 0.25f * part);
+    }
+    j->convert(boxes, count, false, out);
+}
+
 static void fill_share(void *context, int thread, int threads) {
     const fill_job *j = context;
     const uint64_t block_bytes = j->convert || j->range ? BLOCK * j->element : BLOCK * sizeof(uint32_t);
@@ -188,7 +200,7 @@ static void fill_share(void *context, int thread, int threads) {
         if (j->range) {
             uint32_t words[BLOCK];
             j->words(key, words);
-            put_places(j, words, (int64_t)(here / j->element), j->to + at);
+            (j->boxes ? put_boxes : put_places)(j, words, (int64_t)(here / j->element), j->to + at);
         } else if (j->convert) {
             float normal[BLOCK];
             j->normal(key, normal);
@@ -219,12 +231,14 @@ scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uin
     while (!job.byte && k < sizeof types / sizeof types[0] && types[k].type != type) k++;
     const bool places = how == SCOUT_FILL_BELOW || how == SCOUT_FILL_NEAR, small = how == SCOUT_FILL_SMALL;
     const bool wide = type == SCOUT_FP32 || type == SCOUT_FP16 || type == SCOUT_BF16 || type == SCOUT_FP64;
+    const bool boxes = how == SCOUT_FILL_BELOW && wide && type != SCOUT_FP64;
     if (k == sizeof types / sizeof types[0] || how > SCOUT_FILL_SMALL ||
-        (places && type != SCOUT_INT32 && type != SCOUT_INT64) || (small && !wide))
+        (places && type != SCOUT_INT32 && type != SCOUT_INT64 && !boxes) || (small && !wide))
         return scout_say(why, SCOUT_NO, "type", "no way to fill memory with type %u (%u)", (unsigned)type,
                          (unsigned)how);
     job.element = job.byte ? 1 : (size_t)(cpu_number_bits(type) + 7) / 8;
     if (!job.byte) job.convert = types[k].convert;
+    job.boxes = boxes;
     if (places && !cpu_fill_range(how, seed, &job.least, &job.range))
         return scout_say(why, SCOUT_NO, "shape", "the bound leaves no whole number");
     if (small && seed >> 32 > 64) return scout_say(why, SCOUT_NO, "shape", "the power of 2 is out of range");

@@ -134,7 +134,8 @@ static void sample(const scout_op *op, void *const *tensors, int64_t at, double 
         if (p.mode != SAMPLE_MAX) over = sample_points(&r);
     }
     *want = p.mode == SAMPLE_MAX ? s.most : s.sum / over;
-    *spread = sqrt(s.squares) / over + 0x1p-24;
+    const double least = op->output == SCOUT_FP16 ? 0x1p-14 : 0; /* below, its steps grow no smaller */
+    *spread = fmax(sqrt(s.squares) / over, least) + 0x1p-24;
 }
 
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,

@@ -24,6 +24,13 @@ static const cudnnReduceTensorOp_t *operator_of(const scout_op *op) {
     return NULL;
 }
 
+static bool reduces(const scout_op *op) {
+    const scout_tensor *x = &op->tensors[REDUCE_X], *y = &op->tensors[REDUCE_Y];
+    for (uint32_t d = 0; d < x->rank; d++)
+        if (x->dims[d] != y->dims[d]) return true;
+    return false;
+}
+
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     cudnnDataType_t type;
     (void)device;
@@ -34,6 +41,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "type", "cuDNN reduces fp32 and fp16");
     if (op_elements(&op->tensors[REDUCE_X]) > INT32_MAX)
         return scout_say(why, SCOUT_NO, "shape", "cuDNN's reductions take less than 2^31 elements");
+    if (!reduces(op))
+        return scout_say(why, SCOUT_NO, "shape", "cuDNN refuses a reduction whose output is as large as its input");
     return dnn_open(why) ? SCOUT_OK : SCOUT_NO;
 }
 

@@ -1,6 +1,7 @@
 /* What moves data on the CPU device (moves, embeddings, rotations, quantising): every candidate against the reference,
  * references against values written by hand, whole numbers below a bound, and what is refused. */
 #include "scout/cpu/device/cpu_fill.h"
+#include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/onednn/cpu_onednn.h"
 #include "tests/unit/cpu/cpu_built.h"
 #include "tests/unit/unit.h"
@@ -369,9 +370,30 @@ static void places_are_below_their_bound(void) {
                SCOUT_OK);
     for (int k = 0; k < COUNT; k++) high += lengths[k] == 64;
     UNIT_CHECK(high > COUNT / 3 && high < COUNT);
-    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_FP32, SCOUT_FILL_BELOW, SCOUT_FILL_SEED(65, 5), &why) ==
+    UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_FP64, SCOUT_FILL_BELOW, SCOUT_FILL_SEED(65, 5), &why) ==
                SCOUT_NO);
     UNIT_CHECK(cpu_fill(lengths, sizeof lengths, SCOUT_INT32, SCOUT_FILL_BELOW, 5, &why) == SCOUT_NO);
+}
+
+/* Boxes have a corner behind the other one and lie in their square, in the coarsest type too. */
+static void boxes_are_boxes(void) {
+    enum { COUNT = 4000, SIDE = 1023 };
+    static const uint32_t types[] = {SCOUT_FP32, SCOUT_FP16, SCOUT_BF16};
+    static float boxes[COUNT];
+    for (int t = 0; t < 3; t++) {
+        scout_why why;
+        double x[COUNT], mean = 0;
+        UNIT_CHECK(cpu_fill(boxes, sizeof boxes, types[t], SCOUT_FILL_BELOW, SCOUT_FILL_SEED(SIDE, 9), &why) ==
+                   SCOUT_OK);
+        cpu_number_load(types[t], boxes, 0, 1, COUNT, x);
+        for (int k = 0; k < COUNT; k++)
+            if (k % 4 < 2) {
+                UNIT_CHECK(x[k] >= 0 && x[k + 2] <= SIDE);
+                UNIT_CHECK(x[k + 2] - x[k] >= SIDE * 0.24 && x[k + 2] - x[k] <= SIDE * 0.51);
+                mean += x[k] / (COUNT / 2);
+            }
+        UNIT_CHECK(mean > SIDE * 0.2 && mean < SIDE * 0.24);
+    }
 }
 
 /* From -1 to 1.55: steps of 0.01, and 0 is 100 of them above the least. */
@@ -466,6 +488,7 @@ int main(void) {
     if (!cpu_built_open()) return 1;
     setvbuf(stdout, NULL, _IOLBF, 0);
     UNIT_RUN(places_are_below_their_bound);
+    UNIT_RUN(boxes_are_boxes);
     UNIT_RUN(references_by_hand);
     UNIT_RUN(the_least_numbers_are_rounded_to_their_steps);
     UNIT_RUN(quantised_by_hand);

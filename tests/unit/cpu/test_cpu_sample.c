@@ -1,5 +1,6 @@
 /* Points and regions of images, and windows that models seldom have, on the CPU device: the own loop against the
  * reference in every way, the reference against values of the specification, and what is refused. */
+#include "scout/op/sample.h"
 #include "tests/unit/cpu/cpu_built.h"
 #include "tests/unit/unit.h"
 
@@ -24,8 +25,9 @@ static void every_way_and_type(void) {
         char text[400];
         const int before = cpu_built_failures;
         snprintf(text, sizeof text,
-                 ROIS "\"shape\": [5, 65, 3, 4], \"input\": [2, 65, 9, 8], \"mode\": \"%s\", \"coordinates\": \"%s\", "
-                      "\"sampling_ratio\": %d, \"spatial_scale\": 4.5, \"dtype\": \"%s\"}",
+                 ROIS
+                 "\"shape\": [5, 65, 3, 4], \"input\": [2, 65, 19, 18], \"mode\": \"%s\", \"coordinates\": \"%s\", "
+                 "\"sampling_ratio\": %d, \"spatial_scale\": 0.25, \"dtype\": \"%s\"}",
                  k % 2 ? "max" : "avg", k / 2 % 2 ? "half_pixel" : "output_half_pixel", k / 4 % 2 * 2, types[k / 8]);
         cpu_built_check(text, 1);
         UNIT_INT(cpu_built_failures, before);
@@ -109,6 +111,54 @@ static void values_of_the_specification(void) {
     accepts(&b, (const double[]){7, 9, 19, 21}, 4);
 }
 
+/* Half of five of the least steps of fp16 is two of them, and not four. */
+static void the_least_numbers_are_rounded_to_their_steps(void) {
+    cpu_built b;
+    cpu_built_make(&b, GRID "\"shape\": [1, 1, 1, 1], \"input\": [1, 1, 1, 2], \"dtype\": \"fp16\"}", 1 << 20);
+    if (!UNIT_CHECK(b.built)) return;
+    cpu_built_fill(&b, 3);
+    put(&b, "input", (const double[]){5 * 0x1p-24, 0}, 2), put(&b, "grid", (const double[]){0, 0}, 2);
+    put(&b, "output", (const double[]){2 * 0x1p-24}, 1);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    put(&b, "output", (const double[]){4 * 0x1p-24}, 1);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    cpu_built_end(&b);
+}
+
+/* Regions lie in the image and have points by their size; whatever stands in a grid or a region ends. */
+static void regions_are_in_the_image(void) {
+    cpu_built b;
+    cpu_built_make(&b, ROIS "\"shape\": [50, 1, 2, 3], \"input\": [1, 1, 40, 64], \"spatial_scale\": 0.0625}", 1 << 20);
+    if (!UNIT_CHECK(b.built)) return;
+    cpu_built_fill(&b, 3);
+    const sample_problem p = sample_problem_of(&b.op, b.op.tensors[SAMPLE_INPUT].dims);
+    for (int k = 0; k < 50; k++) {
+        double roi[4];
+        for (int d = 0; d < 4; d++) roi[d] = cpu_built_at(&b, "rois", 4 * k + d);
+        for (int d = 0; d < 2; d++) UNIT_CHECK(roi[d] >= 0 && roi[d + 2] - roi[d] >= 160 && roi[d + 2] < 640);
+        const sample_region r = sample_region_of(&p, roi);
+        UNIT_CHECK(r.points[0] >= 5 && r.points[0] <= 10 && r.points[1] >= 4 && r.points[1] <= 7);
+        UNIT_CHECK(sample_points(&r) <= sample_most_points(&p));
+    }
+    const double hostile[] = {0, NAN, INFINITY, 1e300};
+    const sample_region r = sample_region_of(&p, hostile);
+    UNIT_CHECK(r.points[0] >= 0 && r.points[0] <= SAMPLE_POINTS && r.points[1] == SAMPLE_POINTS);
+    cpu_built_end(&b);
+    cpu_built_make(&b, GRID "\"shape\": [1, 1, 2, 2], \"input\": [1, 1, 3, 2], \"padding_mode\": \"reflection\"}",
+                   1 << 20);
+    if (!UNIT_CHECK(b.built)) return;
+    sample_problem g = sample_problem_of(&b.op, b.op.tensors[SAMPLE_INPUT].dims);
+    for (int k = 0; k < 9; k++) {
+        const double far[] = {NAN, INFINITY, -1e300};
+        int64_t places[SAMPLE_TAPS];
+        double weights[SAMPLE_TAPS];
+        g.beyond = (sample_beyond)(k / 3);
+        for (int n = sample_taps(&g, far[k % 3], 0, places, weights); n-- > 0;)
+            UNIT_CHECK(places[n] >= 0 && places[n] < 6);
+    }
+    cpu_built_end(&b);
+}
+
 /* Of two rows of three, the largest of all is in the second row and the second column: the fifth, or by columns the
  * fourth. */
 static void places_of_maxima(void) {
@@ -140,7 +190,13 @@ static void what_is_refused(void) {
         {GRID "\"shape\": [1, 1, 2, 4, 5], \"input\": [1, 1, 3, 2, 5]}", "shape"},
         {GRID "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"dtype\": \"int8\"}", "type"},
         {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"mode\": \"cubic\"}", "feature"},
-        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"sampling_ratio\": -1}", "feature"}};
+        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"sampling_ratio\": -1}", "feature"},
+        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"sampling_ratio\": 65}", "feature"},
+        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"sampling_ratio\": 4000000000000}", "feature"},
+        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"spatial_scale\": 3}", "feature"},
+        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"spatial_scale\": 0}", "feature"},
+        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"spatial_scale\": -1}", "feature"},
+        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"spatial_scale\": 1e-300}", "feature"}};
     const int before = cpu_built_failures;
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) cpu_built_refused(rows[k][0], rows[k][1]);
     UNIT_INT(cpu_built_failures, before);
@@ -150,6 +206,8 @@ int main(void) {
     if (!cpu_built_open()) return 1;
     UNIT_RUN(every_way_and_type);
     UNIT_RUN(values_of_the_specification);
+    UNIT_RUN(the_least_numbers_are_rounded_to_their_steps);
+    UNIT_RUN(regions_are_in_the_image);
     UNIT_RUN(windows);
     UNIT_RUN(places_of_maxima);
     UNIT_RUN(what_is_refused);

@@ -523,6 +523,21 @@ static void quantised_sums_have_one_kernel(void) {
     drop_op();
 }
 
+/* The library's reduction of nothing fails at its launch; without the library all else fails for another reason. */
+static void what_reduces_nothing_is_refused(void) {
+    if (make_op("{\"r\": {\"op\": \"reduce\", \"what\": \"mean\", \"shape\": [3, 5, 7], \"input\": [3, 5, 7]}}")) {
+        UNIT_INT(dnn_reduce_tensor.supports(&op, &device, &why), SCOUT_NO);
+        UNIT_TEXT(why.code, "shape");
+    }
+    drop_op();
+    if (make_op("{\"r\": {\"op\": \"reduce\", \"what\": \"mean\", \"shape\": [15, 7], \"input\": [3, 5, 7], \"axes\": "
+                "[2]}}")) {
+        const bool taken = dnn_reduce_tensor.supports(&op, &device, &why) == SCOUT_OK;
+        UNIT_CHECK(taken || strcmp(why.code, "shape") != 0);
+    }
+    drop_op();
+}
+
 /* ---- what is a baseline ---- */
 
 const scout_plugin *scout_plugin_entry(uint32_t abi);
@@ -556,5 +571,6 @@ int main(void) {
     UNIT_RUN(a_coarse_first_choice_is_the_default);
     UNIT_RUN(sums_of_bytes_go_through_a_copy);
     UNIT_RUN(quantised_sums_have_one_kernel);
+    UNIT_RUN(what_reduces_nothing_is_refused);
     return unit_end();
 }
