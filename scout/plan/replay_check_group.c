@@ -137,6 +137,9 @@ void replay_check_group(replay *r, const replay_step *s) {
     comparison c = {.replay = r, .step = s, .group = replay_group_of(r, s)};
     replay_unit *u = &r->units[s->unit];
     scout_answer answer = SCOUT_OK;
+    if (replay_check_enough(u)) return;
+    for (uint32_t t = 0; t < u->op.tensor_count; t++)
+        if (u->op.tensors[t].role == SCOUT_OUTPUT) u->compared_bytes += u->op.tensors[t].bytes;
     for (int k = 0; k < c.group->of->count && answer == SCOUT_OK; k++) answer = run_part(&c, k);
     if (answer == SCOUT_OK) answer = run_whole(&c);
     if (answer == SCOUT_LOST) replay_note(r, answer, &c.why);

@@ -44,6 +44,7 @@ typedef struct replay_unit { /* an operation, or a fusion */
     weights_content weights;     /* owned, as the plans */
     double tolerance;
     bool checked;
+    uint64_t compared_bytes;         /* of outputs that were held against each other */
     bool allowed;                    /* of a fusion: its tolerance has that of its parts */
     bool planned;                    /* the plan takes it: an operation by itself at one of its occurrences at least */
     double in_place_s[REPLAY_LANES]; /* of all its launches in a run; 0: not known */
@@ -183,6 +184,8 @@ scout_answer replay_check_fill(replay *r, const scout_tensor *like, void *to, ui
 /* The norm of the difference over that of what is wanted. */
 double replay_check_distance(const scout_tensor *of, const unsigned char *want, const unsigned char *got);
 void replay_check_seen(replay *r, int unit, double error);
+/* Enough of its occurrences were compared: it takes a run longer than that. */
+bool replay_check_enough(const replay_unit *u);
 /* replay_check_group.c */
 void replay_check_group(replay *r, const replay_step *s);
 /* Numbers that the step has just made, and that are infinite or none: `nonfinite`. */
