@@ -28,6 +28,15 @@ keep llama/without.txt llama2_7b_gemms.txt
 keep llama/with.txt llama2_7b_gemms_cached.txt
 for run in 1 2 3 4 5; do keep "repeat/run_$run.txt" "repeat_$run.txt"; done
 keep agree/torch.txt agree.txt
+keep quick/quick.txt quick.txt
+keep allocations/repeat_beside.txt repeat_beside.txt
+keep claims/claims.txt claims.txt
+if ran whole; then
+    for path in "$from"/whole/*@*.json; do
+        name=${path##*/} name=${name%.json}
+        printf '%s\n' "$name" && cat "$from/whole/$name.txt"
+    done >"$to/whole.txt"
+fi
 judged() { # FROM TO WHAT: with the verdicts on it, as one call may have measured a part of a part
     if [[ ! -s $from/$1 ]] || ! grep -qE "^(PASSED|FAILED|SKIPPED) $3" "$from/log.txt"; then return; fi
     mkdir -p "$(dirname "$to/$2")"
