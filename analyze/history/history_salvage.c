@@ -26,11 +26,11 @@ static const struct {
 static const char *const tidy[] = {
     "DELETE FROM series WHERE place NOT IN (SELECT id FROM place)",
     "DELETE FROM part WHERE series NOT IN (SELECT id FROM series) OR model NOT IN (SELECT id FROM model)",
-    "DELETE FROM point WHERE series NOT IN (SELECT id FROM series) OR night NOT IN (SELECT id FROM night) OR NOT us > "
-    "0 "
-    "OR (setting > 0 AND (setting NOT IN (SELECT id FROM setting) OR best NOT IN (SELECT id FROM text)))",
-    "DELETE FROM run WHERE night NOT IN (SELECT id FROM night) OR model NOT IN (SELECT id FROM model) OR place NOT IN "
-    "(SELECT id FROM place)",
+    ("DELETE FROM point WHERE series NOT IN (SELECT id FROM series) OR night NOT IN (SELECT id FROM night) "
+     "OR NOT us > 0 "
+     "OR (setting > 0 AND (setting NOT IN (SELECT id FROM setting) OR best NOT IN (SELECT id FROM text)))"),
+    ("DELETE FROM run WHERE night NOT IN (SELECT id FROM night) OR model NOT IN (SELECT id FROM model) "
+     "OR place NOT IN (SELECT id FROM place)"),
     "DELETE FROM ceiling WHERE night NOT IN (SELECT id FROM night) OR place NOT IN (SELECT id FROM place)",
     "DELETE FROM change WHERE night NOT IN (SELECT id FROM night) OR series NOT IN (SELECT id FROM series)",
     "DELETE FROM night WHERE id NOT IN (SELECT night FROM point WHERE setting > 0)", /* 0: of the device as a whole */

@@ -255,6 +255,8 @@ def one_figure(results, claim, report):
         if not others:
             raise NoFigure(f"{claim['beside']} was not measured")
         other, its = how(others[0][1], claim)
+        if not other:
+            raise NoFigure(f"{claim['beside']}: its figure is 0")
         value, ci = value / other, ci + its
     return value, ci
 
