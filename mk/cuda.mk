@@ -115,7 +115,7 @@ $(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/harness/stream
 
 # Candidates with tables of functions in the place of libraries, on machines without a GPU.
 CUDA_UNITS := $(patsubst tests/unit/cuda/%.c,$(BUILD)/unit/%,$(sort $(wildcard tests/unit/cuda/test_cuda_*.c)))
-CUDA_FAKED_kinds := cpu_info_get lt_open dnn_open
+CUDA_FAKED_kinds := cpu_info_get cpu_openblas_get lt_open dnn_open
 CUDA_FAKED_offers := lt_ready sparse_lt_ready dnn_ready
 CUDA_FAKED_product := lt_open lt_ready move_copy_launch tail_launch padded_rows_launch
 CUDA_FAKED_quantised := lt_open lt_ready product_bytes_input_launch product_bytes_finish_launch product_bytes_sums_launch \

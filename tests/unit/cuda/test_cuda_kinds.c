@@ -1,8 +1,9 @@
 /* What has a baseline and what has none: docs/kinds.md is written from the tables of both devices, asked about each
  * kind, operator, types and form that extract_ops lists (tests/unit/cuda/kinds.json, by make_kinds.py), and held
- * against the stored one. The libraries of the CUDA device are taken to be there (the linker puts the __wrap_ functions
- * in the place of those that open them); the processor is one with AVX2 and no more, so that the table is the same on
- * every host. With --update the table is stored. Runs in the root of the tree. Needs the toolkit's headers. */
+ * against the stored one. OpenBLAS and the libraries of the CUDA device are taken to be there (the linker puts the
+ * __wrap_ functions in the place of those that open them); the processor is one with AVX2 and no more, so that the
+ * table is the same on every host. With --update the table is stored. Runs in the root of the tree. Needs the toolkit's
+ * headers. */
 #include "extract/lower/lower.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_openblas.h"
@@ -43,6 +44,14 @@ const lt_table *__wrap_lt_open(scout_why *why) {
 const dnn_table *__wrap_dnn_open(scout_why *why);
 const dnn_table *__wrap_dnn_open(scout_why *why) {
     static const dnn_table table;
+    (void)why;
+    return &table;
+}
+
+/* Nothing of it is called, and the runtime that it brings along leaves memory behind. */
+const cpu_openblas *__wrap_cpu_openblas_get(scout_why *why);
+const cpu_openblas *__wrap_cpu_openblas_get(scout_why *why) {
+    static const cpu_openblas table;
     (void)why;
     return &table;
 }
@@ -306,9 +315,9 @@ int main(int argc, char **argv) {
     updates = argc > 1 && strcmp(argv[1], "--update") == 0;
     (void)setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
     UNIT_RUN(every_operator_is_in_the_list);
-    if (cpu_onednn_get(NULL) && cpu_openblas_get(NULL))
+    if (cpu_onednn_get(NULL))
         UNIT_RUN(the_table_is_what_the_devices_say);
     else
-        printf("not compared: there is no oneDNN, or no OpenBLAS\n");
+        printf("not compared: there is no oneDNN\n");
     return unit_end();
 }
