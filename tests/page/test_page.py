@@ -396,6 +396,7 @@ def index_of(name, nights, models, changes=(), last="op_0004=1.2"):
             subprocess.run([*made, runs[-1], str(30 - 10 * k), f"{night}{k}", f"taken=2026-01-{night:02}T01:00:00Z", *words], check=True)
             open(os.path.join(runs[-1], "report.html"), "w", encoding="utf-8").close()
         subprocess.run([ANALYZE, "history", base, *runs], capture_output=True, timeout=120, check=True)
+    os.makedirs(os.path.join(folder, "again"))
     for k in range(8 if last else 0):
         to = os.path.join(folder, "again", models[0], last[:7], str(k))
         subprocess.run([*made, to, "10", f"9{k}", last], check=True)
