@@ -376,7 +376,8 @@ static estimate baseline_time(const json_t *m, const json_t *base, estimate_cloc
         time.ci = hypot(time.ci, at->ci);
         return time;
     }
-    estimate time = over_passes(m, base, "time_us", first);
+    /* of a host whose later passes were all disturbed, the one that chose is what there is */
+    estimate time = first ? over_passes(m, base, "time_us", true) : unchosen(m, base, "time_us");
     time.ci = hypot(time.ci, floor_of(m));
     return time;
 }

@@ -366,6 +366,16 @@ static void slow_passes_of_a_host_do_not_count(void) {
     end();
 }
 
+/* An own baseline's first pass chose it, and is left out of five; where it alone was undisturbed, it is the figure. */
+static void a_chosen_baseline_has_a_figure_beside_disturbed_passes(void) {
+    host = true, own = "base";
+    for (int k = 0; k < 5; k++)
+        add(k + 1, ROWS({.name = "base", .us = k > 0 ? 240 : 100, .disturbed = k > 0, .own = true}));
+    near(time_of("base"), 100);
+    UNIT_TEXT(text(row("base"), "interval_from"), "1 pass");
+    end();
+}
+
 /* Nor do passes that hardly had an undisturbed block, where others had some: of two passes one is the figure. */
 static void disturbed_passes_of_a_host_do_not_count(void) {
     host = true;
@@ -620,6 +630,7 @@ int main(void) {
     UNIT_RUN(a_yardstick_says_what_bounds);
     UNIT_RUN(slow_passes_of_a_host_do_not_count);
     UNIT_RUN(disturbed_passes_of_a_host_do_not_count);
+    UNIT_RUN(a_chosen_baseline_has_a_figure_beside_disturbed_passes);
     UNIT_RUN(what_ran_in_a_slow_pass_has_its_figure);
     UNIT_RUN(what_drifts_says_so);
     UNIT_RUN(addresses_are_told_where_they_decide);
