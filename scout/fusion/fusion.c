@@ -36,6 +36,7 @@ static void read_ops(const operation_reader *r, const json_t *from, const operat
         if (!o) operation_fail(r, "a fusion joins %.200s, which is no operation of this file", id);
         out->ops[out->op_count++] = o;
     }
+    out->parts = arena_array(r->arena, fusion_part, out->op_count);
 }
 
 /* An operation that was split by its weights has its occurrences under several items of the same entry. */
@@ -190,10 +191,11 @@ static void place_from_json(const operation_reader *r, const json_t *from, fusio
     if (!to->tensor || !to->of) operation_fail(r, "a part's tensor has no place");
 }
 
-int fusion_from_json(const json_t *from, arena *a, fusion_part *parts) {
+int fusion_from_json(const json_t *from, arena *a, fusion_part **to) {
     const operation_reader r = {.arena = a, .where = "job", .entry = "", .code = STATUS_INPUT};
     const size_t count = json_array_size(from);
     if (count > FUSION_PARTS) operation_fail(&r, "a fusion of %zu parts", count);
+    fusion_part *parts = *to = arena_array(a, fusion_part, count);
     for (size_t k = 0; k < count; k++) {
         const json_t *one = json_array_get(from, k), *places = json_object_get(one, "places");
         operation *o = arena_array(a, operation, 1);
@@ -203,6 +205,7 @@ int fusion_from_json(const json_t *from, arena *a, fusion_part *parts) {
                                  .variant = operation_text(&r, one, "variant")};
         if (json_array_size(places) > SCOUT_MAX_TENSORS)
             operation_fail(&r, "a part with %zu tensors", json_array_size(places));
+        parts[k].places = arena_array(a, fusion_place, json_array_size(places));
         for (size_t n = 0; n < json_array_size(places); n++) place_from_json(&r, json_array_get(places, n), &parts[k]);
     }
     return (int)count;

@@ -24,7 +24,7 @@ typedef struct fusion_part {
     const operation *operation;
     const char *candidate, *variant; /* what it runs as; NULL: the library's default */
     int place_count;                 /* one per tensor */
-    fusion_place places[SCOUT_MAX_TENSORS];
+    fusion_place *places;
 } fusion_part;
 
 typedef enum fusion_how {
@@ -43,7 +43,7 @@ typedef struct fusion {
     fusion_how how;
     const operation *recognised; /* that is the fused one; NULL: `fused` is made of the parts */
     operation fused;
-    fusion_part parts[FUSION_PARTS]; /* op_count of them, of FUSION_SEQUENCE */
+    fusion_part *parts; /* op_count of them; their places: of FUSION_SEQUENCE */
     const char *skip_code, *skip_text;
 } fusion;
 
@@ -69,5 +69,5 @@ char *fusion_key(const fusion *f, arena *a);
 /* ---- between processes: the parts with what they run as ---- */
 
 json_t *fusion_to_json(const fusion *f, json_builder *b);
-/* Fails through the arena's guard. 0: there are none. */
-int fusion_from_json(const json_t *from, arena *a, fusion_part *parts);
+/* Into the arena; fails through its guard. 0: there are none. */
+int fusion_from_json(const json_t *from, arena *a, fusion_part **parts);

@@ -136,7 +136,9 @@ static bool build_parts(fusion_maker *m) {
         *o = *m->f->ops[k];
         o->sparsity = 0, o->pattern = "DENSE", o->weight = NULL;
         if (!fusion_build(m, o, &m->ops[k])) return false;
-        m->f->parts[k] = (fusion_part){.operation = o, .place_count = (int)m->ops[k].tensor_count};
+        m->f->parts[k] = (fusion_part){.operation = o,
+                                       .place_count = (int)m->ops[k].tensor_count,
+                                       .places = arena_array(m->a, fusion_place, m->ops[k].tensor_count)};
     }
     return true;
 }

@@ -21,7 +21,7 @@ typedef struct replay_operation {
 typedef struct replay_fusion {
     replay_operation of; /* the fused one, and what it runs as: its first row */
     int part_count;
-    fusion_part parts[FUSION_PARTS];
+    fusion_part *parts;
 } replay_fusion;
 
 typedef struct replay_request { /* all borrowed */

@@ -14,7 +14,7 @@ typedef struct worker_request { /* of one job, or of all passes of one operation
     arena arena;
     operation operation;
     ceilings ceilings;
-    fusion_part parts[FUSION_PARTS];
+    fusion_part *parts;
     measure_request measure;
 } worker_request;
 

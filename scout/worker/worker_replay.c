@@ -49,7 +49,7 @@ static void read_fusions(worker_replay *w, const json_t *list) {
         if (json_is_null(one)) continue; /* the plan has none of it */
         operation_from_json(json_object_get(one, "operation"), &w->arena, &to[k].of.operation);
         to[k].of.rows[0] = read_row(json_object_get(one, "row"));
-        to[k].part_count = fusion_from_json(json_object_get(one, "parts"), &w->arena, to[k].parts);
+        to[k].part_count = fusion_from_json(json_object_get(one, "parts"), &w->arena, &to[k].parts);
     }
     w->request.fusions = to;
     w->request.fusion_count = (int)n;

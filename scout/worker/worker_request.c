@@ -58,8 +58,8 @@ static void read_request(worker_request *r, const json_t *body) {
     m->before = before ? arena_printf(&r->arena, "%s", before) : NULL;
     m->variant = json_string_value(json_object_get(body, "variant")); /* borrowed from the request */
     m->launches = (uint32_t)fmin(fmax(worker_request_number(body, "launches", 0), 0), MOST_LAUNCHES);
-    m->parts = (parts_request){fusion_from_json(json_object_get(body, "parts"), &r->arena, r->parts), r->parts,
-                               json_is_true(json_object_get(body, "exhaustive"))};
+    const int parts = fusion_from_json(json_object_get(body, "parts"), &r->arena, &r->parts);
+    m->parts = (parts_request){parts, r->parts, m->exhaustive};
     m->exclusions = worker_request_exclusions(json_object_get(body, "exclusions"), &r->arena, &m->exclusion_count);
 }
 

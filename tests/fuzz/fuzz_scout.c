@@ -50,10 +50,10 @@ static void travel(const operation *o, arena *a) {
 static void run_parts(const fusion *f, const scout_op *op, arena *a) {
     json_builder b = {NULL};
     json_t *sent = fusion_to_json(f, &b);
-    fusion_part parts[FUSION_PARTS];
+    fusion_part *parts;
     scout_why why = {.code = ""};
     if (!sent || b.why) abort();
-    const int count = fusion_from_json(sent, a, parts);
+    const int count = fusion_from_json(sent, a, &parts);
     if (count != f->op_count) abort();
     for (int k = 0; k < count; k++) {
         const operation *there = f->parts[k].operation, *here = parts[k].operation;

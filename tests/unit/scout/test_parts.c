@@ -3,15 +3,17 @@
 #include "tests/unit/unit.h"
 
 static fusion_part parts[FUSION_PARTS];
+static fusion_place places[FUSION_PARTS][3];
 static operation_list widths[2];
 enum { WIDTH = 70 };
 
 /* Two products side by side: their columns behind `before` of WIDTH, each 12 rows by 8. */
 static void part_of(int k, const char *shape, int64_t before) {
     operation_from_words("gemm", shape, "fp32", 0, NULL, &a, &widths[k]);
-    parts[k] = (fusion_part){.operation = &widths[k].items[0],
-                             .place_count = 3,
-                             .places = {{"a", "a", 0, 0}, {"b", "b", before, WIDTH}, {"c", "c", before, WIDTH}}};
+    places[k][0] = (fusion_place){"a", "a", 0, 0};
+    places[k][1] = (fusion_place){"b", "b", before, WIDTH};
+    places[k][2] = (fusion_place){"c", "c", before, WIDTH};
+    parts[k] = (fusion_part){.operation = &widths[k].items[0], .place_count = 3, .places = places[k]};
 }
 
 static void begin_fusion(void) {

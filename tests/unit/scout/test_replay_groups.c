@@ -73,7 +73,8 @@ static void begin(const char *fused_by) {
     operations[0] = (replay_operation){.operation = list.items[0], .rows = {{"right", ""}, {NULL, NULL}}};
     operations[1] = (replay_operation){.operation = activation, .rows = {{"copies", ""}, {NULL, NULL}}};
     operations[0].operation.id = "product";
-    fused = (replay_fusion){.part_count = 2};
+    fused = (replay_fusion){.parts = arena_array(&a, fusion_part, 2), .part_count = 2};
+    for (int k = 0; k < 2; k++) fused.parts[k].places = arena_array(&a, fusion_place, 3);
     fused.of = operations[0];
     fused.of.operation.id = "both";
     oprec_set_text(&fused.of.operation.rec, "activation", "relu");
