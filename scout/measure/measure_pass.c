@@ -11,6 +11,7 @@
 #include <string.h>
 
 static const double prepare_share = 0.7; /* of the budget: what is not prepared by then is skipped */
+static const double brief_s = 0.03;      /* an own kernel that is prepared and checked in no more always has a turn */
 static const double hurry_s = 0.06;      /* with less for a pass, a figure is all that there is time for */
 static const double dear_check_s = 0.05; /* later passes leave out a check that takes longer */
 
@@ -104,6 +105,13 @@ static bool is_due(const measure_row *row) {
     return row->first && measure_rows_is_baseline(row->owner, row->candidate);
 }
 
+/* The right result, which every check needs, may have taken all the time there was: what takes next to none beside that
+ * is not left out for it. */
+static bool is_brief(const measure_row *row) {
+    const measurement *m = row->owner;
+    return is_own(row) && m->pass.budget_s >= hurry_s && !measure_rows_dear(row->candidate, brief_s);
+}
+
 /* The baseline and own kernels, or all others: how long a library takes differs between runs, and is to leave out no
  * kernel that is ready in no time. */
 static void prepare_some(measurement *m, bool last, bool own, bool (*prepare)(measure_row *row)) {
@@ -121,7 +129,8 @@ static void prepare_some(measurement *m, bool last, bool own, bool (*prepare)(me
         const bool dear = begins && !due && !made && !m->parts && !m->request->exhaustive && !m->request->only &&
                           measure_rows_dear(row->candidate, prepare_until(m));
         if (dear) skipped = of;
-        if ((!due && prepared_s(m) > (begins || made ? prepare_until(m) : share_s)) || skipped == of) {
+        const bool late = prepared_s(m) > (begins || made ? prepare_until(m) : share_s);
+        if ((late && !due && !(begins && is_brief(row))) || skipped == of) {
             measure_rows_skip(row, "budget",
                               "the operation's share of time for preparing and checking was used up after %.2f s; "
                               "--exhaustive tries it",

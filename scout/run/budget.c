@@ -12,6 +12,8 @@ static const double CEILINGS_LEAST = 0.5; /* less measures nothing new */
 static const double SEARCH_LEAST = 0.1, SEARCH_SHARED = 5, SEARCH_EXHAUSTIVE = 120;
 static const double SEARCH_SHARE = 0.6; /* of a budget; the rest is for checks and blocks */
 static const double LEAST = 0.02;       /* less measures nothing */
+/* A second search: so many times the first one's seconds at least, and of those that are left this part at most. */
+static const double AGAIN_LEAST = 2, AGAIN_SHARE = 0.25;
 
 /* Until a clock stands still, and the whole seconds that a cap on power takes the mean of: an operation is worth these
  * from so much of the model's time on. */
@@ -68,6 +70,11 @@ double budget_usual(const budget *b, double share) {
     return b->exhaustive ? SEARCH_EXHAUSTIVE : SEARCH_LEAST + SEARCH_SHARED * share;
 }
 
+double budget_search_again(const budget *b, double share, double had_s, double left_s) {
+    const double seconds = fmin(budget_usual(b, share), AGAIN_SHARE * left_s);
+    return had_s > 0 && seconds >= AGAIN_LEAST * had_s ? seconds : 0;
+}
+
 double budget_fusions_end(const budget *b, double begun) {
     if (b->end > 0) return b->end;
     if (b->exhaustive || b->chosen) return INFINITY;
@@ -75,11 +82,17 @@ double budget_fusions_end(const budget *b, double begun) {
     return begun + fmax(FUSIONS_LEAST, (begun - b->started) * FUSIONS_SHARE / (1 - FUSIONS_SHARE));
 }
 
+static double operations_end(const budget *b) { return b->started + (1 - FUSIONS_SHARE) * b->whole_s; }
+
+double budget_operations_left(const budget *b, double now) {
+    return b->end > 0 ? operations_end(b) - now : (double)INFINITY;
+}
+
 /* Fusions keep their share for themselves until they begin. 0: there is no end. */
 static double stage_end(budget *b, const budget_job *job, double now) {
     if (b->end > 0) {
         const bool shared = !job->fusion && job->fusions_left;
-        return shared ? b->started + (1 - FUSIONS_SHARE) * b->whole_s : b->end;
+        return shared ? operations_end(b) : b->end;
     }
     if (!job->fusion || job->early || b->exhaustive || b->chosen) return 0;
     return b->fusions_end = budget_fusions_end(b, now);

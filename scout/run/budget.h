@@ -36,6 +36,11 @@ typedef struct budget_job {
 } budget_job;
 /* Seconds that an operation of such a share is searched in, where there is no lack of them. */
 double budget_usual(const budget *b, double share);
+/* The same for one that had so much, and turned out to be worth more; 0: there is nothing to gain, or no time. left_s:
+ * until later passes end. */
+double budget_search_again(const budget *b, double share, double had_s, double left_s);
+/* Seconds of a budget until fusions have their share; infinite without one. */
+double budget_operations_left(const budget *b, double now);
 /* When fusions that begin then end at the latest, or have begun before. */
 double budget_fusions_end(const budget *b, double begun);
 /* Seconds for preparing and racing; 0: none are left. The search is as wide as the operation is worth. */

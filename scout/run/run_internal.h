@@ -55,6 +55,7 @@ typedef struct run_item {
     bool started, busy; /* busy: a device is at it */
     bool announced;     /* beside another one, so that it is prepared before its turn */
     bool ready;         /* it is */
+    bool again;         /* its first pass is made once more, with more time to search */
     bool unwritten;     /* its first report goes to disk once all jobs are handed out */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
@@ -208,6 +209,13 @@ void run_queue_rest(run *r);
 bool run_queue_work(run *r, status *st); /* what was measured goes to the cache, too */
 void run_queue_look(run *r);             /* what each item is expected to take, and whether it wants another pass */
 int run_queue_pending(const run *r);
+
+/* run_search.c */
+/* An item's part of the model's time by what is known of it; 1: it is a part of others, or all there is. */
+double run_search_share(const run *r, const run_item *i, double model_us);
+/* The heaviest of this device up to that stage whose search ended before all was tried, where it turned out to be worth
+ * more: it is to be searched again, in its `budget_s`. NULL: there is none. */
+run_item *run_search_next(run *r, int device, run_stage last, double model_us, double left_s);
 
 /* run_compare.c */
 /* Refuses unknown names, and fills search.candidate of a comparison. The devices are known. */

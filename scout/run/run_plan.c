@@ -3,6 +3,7 @@
 #include "scout/run/run_internal.h"
 
 #include "scout/kinds/kinds.h"
+#include "scout/measure/figures.h"
 #include "scout/plan/binding.h"
 #include "scout/plan/choose.h"
 
@@ -22,6 +23,21 @@ typedef struct planner {
 
 /* ---- what each runs as ---- */
 
+/* Of what is not proven by itself: so much less time that the model as a whole, which is measured, is to decide. */
+static const double likely = 0.9;
+
+static void take_leader(const run_item *i, run_planned *to) {
+    const json_t *const leader = figures_leader(i->measurement);
+    const double ratio = json_get_positive(leader, "ratio");
+    if (!(ratio > 0 && ratio < likely)) return;
+    to->name = json_get_text(leader, "name");
+    to->variant = json_get_text(leader, "variant");
+    to->ratio = ratio;
+    to->ratio_ci = NAN;
+    to->each_us = ratio * to->default_us;
+    to->ci = NAN;
+}
+
 static void read_operation(const run *r, int item, run_planned *to) {
     const report_input in = run_input(r, &r->items[item], -1);
     report_figures f;
@@ -32,6 +48,7 @@ static void read_operation(const run *r, int item, run_planned *to) {
     to->default_ci = f.baseline_ci;
     to->each_us = proven ? f.proven_us : f.baseline_us;
     to->ci = proven ? f.best_ci : f.baseline_ci;
+    if (!proven) take_leader(&r->items[item], to);
     if (!proven) return;
     to->name = json_get_text(f.best_row, "name");
     to->variant = json_get_text(f.best_row, "variant");

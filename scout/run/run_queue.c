@@ -260,8 +260,10 @@ static json_t *announce(run *r, const run_item *now, json_builder *b) {
     return list;
 }
 
+static int pass_of(const run_item *i) { return i->again ? 1 : figures_passes(i->measurement) + 1; }
+
 static json_t *measure_job(run *r, const run_device *d, run_item *i) {
-    const int pass = figures_passes(i->measurement) + 1;
+    const int pass = pass_of(i);
     const uint64_t job = (uint64_t)(i - r->items);
     json_builder b = {0};
     status st = {0};
@@ -294,15 +296,6 @@ static void add_left(char *what, size_t room, double left_s) {
 
 /* ---- later passes ---- */
 
-/* An item's part of the model's time; 1: it is a part of others, or all there is. */
-static double share_of(const run *r, const run_item *i, double model_us) {
-    const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
-    double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
-                              : (double)i->operation->count;
-    if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
-    return !(model_us > 0) || r->search.compare || r->axes.count > 0 || places == 0 ? 1 : places * us / model_us;
-}
-
 /* Its figures say what is open, once after each pass. False: they say nothing. */
 static bool ask(run_item *i) {
     const int passes = figures_passes(i->measurement);
@@ -318,7 +311,7 @@ static bool ask(run_item *i) {
 
 /* What of the model's time is open in an item, and worth another pass. */
 static double open_of(const run *r, run_item *i, double model_us) {
-    return ask(i) ? i->open * share_of(r, i, model_us) : 0;
+    return ask(i) ? i->open * run_search_share(r, i, model_us) : 0;
 }
 
 /* Operations whose times are not known as wanted may be a small part of the model's time. The least share of one that
@@ -334,9 +327,9 @@ static double wide_share(const run *r, double model_us) {
         run_item *i = &r->items[n];
         if (!ask(i) || !i->wide || i->operation->count == 0) continue;
         if (figures_passes(i->measurement) < (int)estimate_last_look())
-            shares[count++] = share_of(r, i, model_us);
+            shares[count++] = run_search_share(r, i, model_us);
         else
-            sum += share_of(r, i, model_us);
+            sum += run_search_share(r, i, model_us);
     }
     stats_sort(shares, count);
     while (k < count && (sum += shares[k]) <= WIDE) k++;
@@ -371,7 +364,7 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us, dou
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
            (passes < (int)estimate_last_look() && ask(i) && i->wide && i->operation->count > 0 && !i->fusion &&
-            share_of(r, i, model_us) >= wide);
+            run_search_share(r, i, model_us) >= wide);
 }
 
 void run_queue_look(run *r) {
@@ -431,8 +424,11 @@ static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r), wide = wide_share(r, model_us);
     const double now = run_now();
     bool busy = false;
-    r->late = now >= budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now);
+    const double end_s = budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now);
+    r->late = now >= end_s;
     if (r->late && (r->budget.end > 0 || !(r->options->min_time_s > 0))) return NULL;
+    run_item *const again = r->late ? NULL : run_search_next(r, device, RUN_PARTS, model_us, end_s - now);
+    if (again) return again;
     for (int turn = 0; turn < 2; turn++) { /* what was left out before */
         for (; r->pass <= (int)estimate_last_look(); r->pass++) {
             run_item *const chosen = of_pass(r, device, model_us, wide, &busy);
@@ -518,7 +514,7 @@ static bool would_wait(const run *r, const run_item *i) {
 
 static json_t *begin(run *r, int device, run_item *i, int *job) {
     char what[160];
-    const int pass = figures_passes(i->measurement) + 1;
+    const int pass = pass_of(i);
     *job = (int)(i - r->items);
     i->busy = true;
     i->device = device;
@@ -563,6 +559,11 @@ static json_t *next(void *context, int device, int *job) {
             r->at++;
             continue;
         }
+        if (i->stage != RUN_OPERATIONS) { /* fusions are held against what their parts run as */
+            const double left_s = budget_operations_left(&r->budget, run_now());
+            run_item *const again = run_search_next(r, device, RUN_OPERATIONS, model_time(r), left_s);
+            if (again) return begin(r, device, again, job);
+        }
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         const bool ready = pass_over(r);
         run_item *const filler = ready ? NULL : fill_in(r);
@@ -597,9 +598,11 @@ static void fail_item(run *r, run_item *i, const char *text) {
 
 static void finish_item(run *r, run_item *i, const json_t *result, const status *st) {
     const bool first = !i->measurement, good = json_is_array(json_object_get(result, "candidates"));
+    const bool again = i->again;
     char taken[32];
     const double took_s = run_now() - i->began_s;
     i->seconds += took_s;
+    i->again = false;
     if (i->source == RUN_PENDING) {
         i->first_s = took_s;
     } else {
@@ -616,13 +619,18 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     }
     if (!good) return;
     run_samples_add(r, i, result);
+    if (again) { /* what it found before is found again */
+        json_decref(i->measurement);
+        i->measurement = NULL;
+        i->asked = 0;
+    }
     i->measurement = figures_add(i->measurement, result);
     if (!i->measurement) {
         if (r->failure.code == STATUS_OK)
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
         return;
     }
-    if (first) figures_aim(i->measurement, r->options->target_ci);
+    if (first || again) figures_aim(i->measurement, r->options->target_ci);
     if (figures_lost(i->measurement)) budget_lose(&r->budget, took_s);
     json_builder b = {0};
     run_utc(taken, sizeof taken);
@@ -662,7 +670,7 @@ static void done(void *context, int device, int job, const json_t *result, const
         i->started = false;
         return;
     }
-    const bool first = !i->measurement;
+    const bool first = !i->measurement || i->again;
     finish_item(r, i, result, st);
     if (!first) return; /* it has a report, which is written again at the end */
     r->looked = 0;

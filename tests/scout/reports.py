@@ -86,6 +86,15 @@ def passes(folder, least, most):
     return good
 
 
+def searched(folder, name):
+    """No candidate of that operation was left out for want of time."""
+    late = [c["name"] for c in reports(folder)[name + ".json"]["candidates"]
+            if c["status"] == "SKIPPED" and (c["reason"] or {}).get("code") == "budget"]
+    if late:
+        print(f"    left out: {late}")
+    return not late
+
+
 def known(folder, target, share, most):
     """All but that share of the model's time is known to the target, or has had as many passes as there are."""
     whole = wide = few = 0.0
@@ -113,4 +122,4 @@ def went_on(one, other):
 
 
 if __name__ == "__main__":
-    sys.exit(0 if {"same": same, "row": row, "passes": passes, "known": known, "went_on": went_on}[sys.argv[1]](*sys.argv[2:]) else 1)
+    sys.exit(0 if {"same": same, "row": row, "passes": passes, "known": known, "searched": searched, "went_on": went_on}[sys.argv[1]](*sys.argv[2:]) else 1)

@@ -99,6 +99,23 @@ CEILING_SCOUT_SCRIPTED_ADDRESSES=0.2 scout few_heavy.json -o few_heavy --device 
 check "some are never known: all others that are wide go on to the end" \
     python3 "$ROOT/tests/scout/reports.py" known few_heavy 0.01 0.005 26
 
+# ---- what turns out to be far heavier than its size lets expect: its search goes on ----
+python3 - >unexpected.json <<'END'
+import json
+shapes = {f"op{k}": [16, 64 + k, 64] for k in range(8)} | {"heavy": [3, 64, 64]}
+print(json.dumps({name: {"op": "gemm", "shape": shape, "dtype": "fp32"} for name, shape in shapes.items()}))
+END
+searched() { python3 "$ROOT/tests/scout/reports.py" searched "$@"; } # DIR NAME: no candidate was left out for want of time
+CEILING_SCOUT_SCRIPTED_HEAVY=3 scout unexpected.json -o unexpected --device scripted:2 --no-cache
+check "unexpectedly heavy: every candidate has its turn" searched unexpected heavy
+check "unexpectedly heavy: searched twice" test "$(grep -cE '^scout_batch: heavy ' stderr.txt)" = 2
+check "unexpectedly heavy: every operation has a figure" passes unexpected 1 26
+CEILING_SCOUT_SCRIPTED_HEAVY=3 scout unexpected.json -o hurried --device scripted:2 --cache-dir theirs --budget 3
+check "unexpectedly heavy, no time: the first search stands" test "$(grep -cE '^scout_batch: heavy ' stderr.txt)" = 1
+check "unexpectedly heavy, no time: an own kernel that takes next to none has its turn" \
+    test "$(grep -A2 '"name": "scripted_stream"' hurried/reports/heavy.json | grep -c '"status": "OK"')" = 1
+check "unexpectedly heavy, no time: what was left out is said" test "$(searched hurried heavy >/dev/null && echo all)" != all
+
 # what is faster than the baseline, but never twice alike
 CEILING_SCOUT_FAULTS=restless scout "${FAULTS[@]}" ops.json -o winner --device scripted:2 --no-cache
 check "a restless winner: it has a figure" test "$(grep -c '"name": "fault_restless"' winner/reports/square.json)" -ge 1

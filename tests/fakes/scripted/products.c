@@ -31,12 +31,18 @@ static scout_answer blas_domain(const scout_op *op, scout_device *device, int ex
     return SCOUT_OK;
 }
 
+/* CEILING_SCOUT_SCRIPTED_HEAVY: products with so many rows take this many times what their size lets expect. */
+static double weight_of(const scout_op *op) {
+    const char *rows = getenv("CEILING_SCOUT_SCRIPTED_HEAVY");
+    return rows && op->shape[0] == strtol(rows, NULL, 10) ? 20000 : 1;
+}
+
 static scout_answer make_plan(const scout_op *op, double factor, double noise, scout_plan **plan,
                               scout_plan_needs *needs, scout_why *why) {
     scripted_prepares(op);
     scout_plan *p = calloc(1, sizeof *p);
     if (!p) return scout_say(why, SCOUT_NO_MEMORY, "memory", "out of memory");
-    *p = (scout_plan){op, gemm_problem_of(op), factor, noise, 12345};
+    *p = (scout_plan){op, gemm_problem_of(op), factor * weight_of(op), noise, 12345};
     needs->packs = 0;
     needs->pack_bytes = needs->workspace_bytes = 0;
     *plan = p;

@@ -47,6 +47,19 @@ static void searches_are_as_wide_as_their_worth(void) {
     near(budget_search(&all, &(budget_job){.fusion = true}, 200), 120);
 }
 
+/* By what an operation turned out to be worth; a quarter of what is left at most, and not for a little more. */
+static void a_second_search_is_worth_it_or_not_made(void) {
+    const budget none = made("run", 0), forty = made("run", 40);
+    near(budget_search_again(&none, 0.5, 0.2, 100), 2.6);
+    near(budget_search_again(&none, 0.5, 0.2, 4), 1);
+    near(budget_search_again(&none, 0.5, 0.51, 4), 0);
+    near(budget_search_again(&none, 0.5, 1.4, 100), 0);
+    near(budget_search_again(&none, 0.5, 0.2, -1), 0);
+    near(budget_search_again(&none, 0.5, 0, 100), 0); /* it never had a first one */
+    near(budget_operations_left(&forty, 110), 20);
+    UNIT_CHECK(isinf(budget_operations_left(&none, 110)));
+}
+
 static void a_budget_is_shared(void) {
     budget b = made("run", 40);
     /* 30 s are for operations while there are fusions, of which 0.6 may be searched in. */
@@ -130,6 +143,7 @@ int main(void) {
     UNIT_RUN(ceilings_have_a_third);
     UNIT_RUN(short_runs_take_what_is_stored);
     UNIT_RUN(searches_are_as_wide_as_their_worth);
+    UNIT_RUN(a_second_search_is_worth_it_or_not_made);
     UNIT_RUN(a_budget_is_shared);
     UNIT_RUN(fusions_without_a_budget);
     UNIT_RUN(a_load_is_held_as_long_as_it_is_worth);

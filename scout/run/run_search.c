@@ -1,0 +1,57 @@
+/* Searching once more. How much time an operation has in the first pass follows from what it takes at least, for more
+ * is not known then. One that turns out to take far more may have candidates that were not reached. */
+#include "scout/run/run_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double WORTH = 0.005; /* of the model's time, that could be gained */
+
+double run_search_share(const run *r, const run_item *i, double model_us) {
+    const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
+    double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
+                              : (double)i->operation->count;
+    if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
+    return !(model_us > 0) || r->search.compare || r->axes.count > 0 || places == 0 ? 1 : places * us / model_us;
+}
+
+/* Some candidate or variant had no turn. */
+static bool is_cut(const run_item *i) {
+    const json_t *rows = json_object_get(i->measurement, "candidates");
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        const json_t *row = json_array_get(rows, k), *reason = json_object_get(row, "reason");
+        const char *is = json_get_text(row, "status"), *code = json_get_text(reason, "code");
+        if (is && code && strcmp(is, "SKIPPED") == 0 && strcmp(code, "budget") == 0) return true;
+    }
+    return false;
+}
+
+/* Seconds that a second search of it gets; 0: none. */
+static double seconds_of(const run *r, const run_item *i, double model_us, double left_s) {
+    const double share = run_search_share(r, i, model_us);
+    if (i->source != RUN_MEASURED || i->busy || i->ended || i->derived || !(share > WORTH) || !is_cut(i)) return 0;
+    report_figures f;
+    const report_input in = run_input(r, i, -1);
+    report_read(&in, &f);
+    const double most = f.efficiency > 0 ? 1 - fmin(f.efficiency, 1) : 1;
+    return most * share > WORTH ? budget_search_again(&r->budget, share, i->budget_s, left_s) : 0;
+}
+
+run_item *run_search_next(run *r, int device, run_stage last, double model_us, double left_s) {
+    run_item *chosen = NULL;
+    double best = 0, budget_s = 0;
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        const bool here = i->stage <= last && (i->device == device || r->device_count == 1);
+        const double share = here ? run_search_share(r, i, model_us) : 0;
+        const double seconds = share > best ? seconds_of(r, i, model_us, left_s) : 0;
+        if (!(seconds > 0)) continue;
+        chosen = i;
+        best = share;
+        budget_s = seconds;
+    }
+    if (!chosen) return NULL;
+    chosen->again = true;
+    chosen->budget_s = budget_s;
+    return chosen;
+}
