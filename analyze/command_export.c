@@ -1,7 +1,8 @@
-/* analyze export: what was measured, in the tuning files of other programs. */
+/* analyze export: what was measured, in the tuning files of other programs; and which of such files one lacks. */
 #include "analyze/command.h"
 
 #include "analyze/export/export.h"
+#include "analyze/export/missing.h"
 #include "analyze/study/study.h"
 #include "common/version.h"
 
@@ -11,8 +12,9 @@ enum { MOST_FOLDERS = 1024, CONSUMER_ROOM = 64 };
 
 typedef struct settings {
     const char *output, *consumer;
+    missing_request missing;
     verdict_thresholds thresholds;
-    cli_positionals words; /* a format, then folders */
+    cli_positionals words; /* a format, then folders; a model with --missing */
 } settings;
 
 static bool set_consumer(void *destination, const char *argument, status *st) {
@@ -22,6 +24,15 @@ static bool set_consumer(void *destination, const char *argument, status *st) {
     if (n > 0 && n < CONSUMER_ROOM && strspn(argument, letters) == n) return true;
     return status_fail(st, STATUS_USAGE, "--consumer: a version such as 2.15.0, at most %d letters, digits and .+-_",
                        CONSUMER_ROOM - 1);
+}
+
+static bool add_configs(void *destination, const char *argument, status *st) {
+    missing_request *const m = &((settings *)destination)->missing;
+    if (*argument && m->folder_count < MISSING_FOLDERS) {
+        m->folders[m->folder_count++] = argument;
+        return true;
+    }
+    return status_fail(st, STATUS_USAGE, "--configs: a folder, at most %d of them", MISSING_FOLDERS);
 }
 
 #define AT(field) offsetof(settings, field)
@@ -38,6 +49,34 @@ static const cli_option options[] = {
      .kind = CLI_CALL,
      .call = set_consumer,
      .help = "version of the program that reads the file, where the format holds one: 2.15.0"},
+    {.name = "missing",
+     .argument = "PROGRAM",
+     .kind = CLI_CHOICE,
+     .offset = AT(missing.program),
+     .choices = missing_programs,
+     .help = "say instead which tuning files a deployment of MODEL by this program lacks: vllm. MODEL is a "
+             "config.json, or its folder"},
+    {.name = "device",
+     .argument = "NAME",
+     .kind = CLI_TEXT,
+     .offset = AT(missing.device),
+     .help = "with --missing: the GPU, as the driver names it: \"NVIDIA H200\""},
+    {.name = "configs",
+     .argument = "FOLDER",
+     .kind = CLI_CALL,
+     .call = add_configs,
+     .help = "with --missing: vLLM's own folder, or one of tuning files (VLLM_TUNED_CONFIG_FOLDER); repeatable"},
+    {.name = "tensor-parallel",
+     .argument = "N",
+     .kind = CLI_INT,
+     .offset = AT(missing.tensor_parallel),
+     .min = 1,
+     .max = 1024,
+     .help = "with --missing: over how many GPUs each layer is spread (1)"},
+    {.name = "expert-parallel",
+     .kind = CLI_FLAG,
+     .offset = AT(missing.expert_parallel),
+     .help = "with --missing: these GPUs share the experts instead of cutting each of them"},
     THRESHOLDS_OPTION(settings, thresholds, ceiling, "ceiling",
                       "efficiency from which on a library is at its ceiling, a fraction (0.9)"),
     THRESHOLDS_OPTION(settings, thresholds, margin, "margin",
@@ -55,17 +94,19 @@ static const char about[] =
     "ceiling\n"
     "  triton     a Python module for kernels in Triton: which blocks to try, and where tuning gains nothing";
 
-static const char after[] = "examples:\n"
-                            "  analyze export tunableop out/bert --consumer 2.15.0 -o tunableop_results0.csv\n"
-                            "  analyze export inductor out/bert -o table.json\n"
-                            "  analyze export triton out/bert -o scout_triton.py\n"
-                            "\n"
-                            "exit codes:\n"
-                            "  0  done\n"
-                            "  1  done, but nothing could be told in this format, or reports were left out\n"
-                            "  2  wrong usage\n"
-                            "  3  there are no reports, or they differ in device class, regime or method\n"
-                            "  4  memory, disk or another condition of this machine\n";
+static const char after[] =
+    "examples:\n"
+    "  analyze export tunableop out/bert --consumer 2.15.0 -o tunableop_results0.csv\n"
+    "  analyze export inductor out/bert -o table.json\n"
+    "  analyze export triton out/bert -o scout_triton.py\n"
+    "  analyze export --missing vllm Mixtral-8x7B --device 'NVIDIA H200' --tensor-parallel 2 --configs lib/vllm\n"
+    "\n"
+    "exit codes:\n"
+    "  0  done\n"
+    "  1  done, but nothing could be told in this format, or tuning files are missing, or reports were left out\n"
+    "  2  wrong usage\n"
+    "  3  there are no reports, or they differ in device class, regime or method; a config.json that is not known\n"
+    "  4  memory, disk or another condition of this machine\n";
 
 typedef struct run {
     const settings *s;
@@ -130,22 +171,30 @@ static status_code export_reports(const settings *s, status *st) {
     return code;
 }
 
+static status_code say_missing(const settings *s, status *st) {
+    if (s->words.count != 1)
+        return status_set(st, STATUS_USAGE, "--missing takes one MODEL, a config.json or its folder");
+    if (s->consumer || s->output)
+        return status_set(st, STATUS_USAGE, "--missing prints a list; leave -o and --consumer out");
+    return missing_say(&s->missing, s->words.items[0], stdout, st);
+}
+
 status_code command_export(int argc, char **argv, status *st) {
     static const char *words[MOST_FOLDERS + 1];
-    settings s = {.thresholds = verdict_defaults, .words.items = words};
+    settings s = {.thresholds = verdict_defaults, .words.items = words, .missing.tensor_parallel = 1};
     const cli_spec spec = {
         .program = "analyze export",
         .version = version_text,
-        .usage = "FORMAT DIR... [-o OUT] [--consumer VERSION]",
+        .usage = "FORMAT DIR... [-o OUT] [--consumer VERSION] | --missing vllm MODEL --device NAME --configs FOLDER",
         .about = about,
         .after = after,
         .options = options,
         .option_count = (int)(sizeof options / sizeof options[0]),
-        .positional = "FORMAT or DIR",
+        .positional = "FORMAT, DIR or MODEL",
         .least = 1,
         .most = MOST_FOLDERS + 1,
         .positionals = AT(words),
     };
     if (cli_parse(&spec, argc, argv, &s, st) != CLI_RUN) return st->code;
-    return export_reports(&s, st);
+    return s.missing.program ? say_missing(&s, st) : export_reports(&s, st);
 }

@@ -1,7 +1,8 @@
 """What `analyze export` writes, read by the programs that it is for: PyTorch's TunableOp, Inductor's lookup table and
-Triton's autotuner, each from its package. one_gpu.c stands for the GPU, so nothing is computed.
+Triton's autotuner, each from its package; and the names of vLLM's files, by its own functions. one_gpu.c stands for the GPU, so nothing is computed.
 Usage: consumers.py ANALYZE FOLDER   with that preloaded; prints "N passed, N failed, N skipped"
 """
+import ast
 import contextlib
 import importlib.util
 import io
@@ -153,6 +154,67 @@ def inductor():
     check("Inductor: a bias is tuned whatever the table says", choices(named, "addmm", inputs, [mm.mm_template]) == ["triton::mm"])
 
 
+# ---- vLLM: the names that its own functions look for ----
+
+class Looked(Exception):
+    pass
+
+
+def function(file, name, given):
+    """A function of vLLM's sources by itself: importing all of it needs what only a deployment has."""
+    tree = ast.parse(file.read_text())
+    node = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name)
+    node.decorator_list, node.returns = [], None
+    exec(compile(ast.Module([node], []), str(file), "exec"), given)
+    return given[name]
+
+
+def vllm():
+    spec = importlib.util.find_spec("vllm")
+    if spec is None:
+        counts["skipped"] += 1
+        print("skipped: vllm is not installed")
+        return
+    home = pathlib.Path(spec.origin).parent
+    layers = home / "model_executor/layers"
+    device = types.SimpleNamespace(get_device_name=lambda which=0: "NVIDIA H200")
+    sys.modules["vllm.platforms"] = types.SimpleNamespace(current_platform=device)
+    named = function(home / "utils/platform_utils.py", "get_device_name_as_file_name", {"re": re})
+    experts = function(layers / "fused_moe/fused_moe.py", "get_config_file_name", {"get_device_name_as_file_name": named})
+    looked = []
+
+    def exists(path):
+        looked.append(path)
+        raise Looked
+
+    paths = types.SimpleNamespace(exists=exists, join=os.path.join, dirname=os.path.dirname, realpath=os.path.realpath)
+    block_file = layers / "quantization/utils/fp8_utils.py"
+    blocks = function(block_file, "get_w8a8_block_fp8_configs", {
+        "get_device_name_as_file_name": named, "os": types.SimpleNamespace(path=paths), "__file__": str(block_file)})
+    for name, ways in (("deepseek", 8), ("deepseek", 16), ("mixtral", 2), ("qwen3_moe", 4)):
+        config = subprocess.run([sys.executable, "-B", HERE.parent / "cli" / "made_configs.py", name], capture_output=True, text=True).stdout
+        pathlib.Path("config.json").write_text(config)
+        said = subprocess.run([ANALYZE, "export", "--missing", "vllm", "config.json", "--device", "NVIDIA H200", "--configs", home,
+                               "--tensor-parallel", str(ways)], capture_output=True, text=True).stdout
+        rows = re.findall(r"^  (found|missing) .* (\S+)$", said, re.MULTILINE)
+        check(f"vLLM: {name} on {ways}: files", len(rows) == (9 if name == "deepseek" else 1), said)
+        for state, path in rows:
+            file = path.rsplit("/", 1)[-1]
+            sizes = dict(re.findall(r"\b([ENK])=(\d+)", file))
+            quantised = "fp8_w8a8" if "fp8" in file else None
+            if "E" in sizes:
+                mine = layers / "fused_moe/configs" / experts(int(sizes["E"]), int(sizes["N"]), quantised, [128, 128] if quantised else None)
+            else:
+                looked.clear()
+                with contextlib.suppress(Looked):
+                    blocks(int(sizes["N"]), int(sizes["K"]), 128, 128)
+                mine = pathlib.Path(looked[0])
+            check(f"vLLM: {name} on {ways}: {file}", mine.name == file and mine.exists() == (state == "found"), (mine, state))
+        # A release has all files of DeepSeek-V3 on 8 of these: so the sizes are vLLM's own.
+        if (name, ways) == ("deepseek", 8):
+            check("vLLM: DeepSeek-V3 on 8 lacks nothing", all(state == "found" for state, _ in rows), said)
+
+
 # ---- Triton ----
 
 def triton():
@@ -200,7 +262,7 @@ def triton():
     check("Triton: another device is tuned over all", run(torch.float16, 128, 256, 512, device="NVIDIA H100")[0] == 16)
 
 
-for part in (tunableop, stored_algorithms, inductor, triton):
+for part in (tunableop, stored_algorithms, inductor, triton, vllm):
     part()
 print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % counts)
 sys.exit(counts["failed"] > 0)
