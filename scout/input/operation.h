@@ -97,6 +97,9 @@ typedef struct operation_words {
 void operation_from_axes(const operation_words *words, arena *a, operation_list *list, operation_axes *out);
 const char *operation_axis_value(const operation_axes *axes, int axis, int item); /* of the list's item */
 
+/* Heads of an attention, over its whole batch; 0: it is none. */
+int64_t operation_heads(const operation *o);
+
 void operation_list_free(operation_list *list);
 
 /* What goes over the wire to a worker, and back: everything of it that decides how it is measured. The object is the

@@ -180,7 +180,8 @@ static const cli_option rows[] = {
      .argument = "NAME",
      .kind = CLI_TEXT,
      .offset = AT(devices),
-     .help = "auto (a GPU if present, else the CPU), cpu, cuda:0, several as in cuda:0,1, or all"},
+     .help = "auto (a GPU if present, else the CPU), cpu, cuda:0, several as in cuda:0,1, a part of a name such as "
+             "h200, or all"},
     {.name = "regime",
      .argument = "R",
      .kind = CLI_CHOICE,
