@@ -76,5 +76,9 @@ void operation_put_sets(const operation_reader *r, json_builder *b, json_t *entr
 void operation_read_words(operation_reader *r, const char *kind, const char *shape, double sparsity,
                           const char *pattern, operation_list *list);
 
+/* An entry whose `op` is a list becomes one whose `op` is its first word, with members for the others. */
+enum { OPERATION_SEQUENCE = 8 };
+void operation_read_sequence(const operation_reader *r, json_t *entry);
+
 /* The hand-written form: one entry, and all of them. */
 void operation_read_short(operation_reader *r, const char *name, json_t *entry, operation *out);

@@ -25,6 +25,20 @@ same_reports "a text, and true" '{"op": "gemm", "shape": [8, 16, 32], "layout": 
 same_reports "a fraction" '{"op": "attention", "shape": [1, 2, 16, 16], "scale": 0.5}' --op attention --shape 1,2,16,16 --set scale=0.5
 same_reports "beside other options" '{"op": "gemm", "shape": [8, 64, 64], "layout": "nt", "sparsity": 0.5, "precision": "fp16"}' \
     --op gemm --shape 8,64,64 --set layout=nt --sparsity 0.5 --precision fp16
+# ---- a sequence in the place of a kind ----
+same_reports "a sequence" '{"op": ["gemm", "bias", "relu"], "shape": [8, 16, 32]}' --op gemm --shape 8,16,32 --set bias=n --set activation=relu
+same_reports "a sequence with a sum" '{"op": ["matmul", "add", "gelu"], "shape": [8, 16, 32]}' --op gemm --shape 8,16,32 --set residual=1 --set activation=gelu
+same_reports "a sequence of a convolution" '{"op": ["conv2d", "bias", "silu"], "shape": [1, 8, 8, 8], "input": [1, 3, 10, 10], "kernel": [3, 3]}' \
+    --op conv --shape 1,8,8,8 --set input=1,3,10,10 --set kernel=3,3 --set bias=channel --set activation=silu
+same_reports "a sequence of one" '{"op": ["gemm"], "shape": [8, 16, 32]}' --op gemm --shape 8,16,32
+for wrong in '["gemm", "relu", "bias"]' '["gemm", "relu", "gelu"]' '["gemm", "bias", "bias"]' '[]' '["gemm", 1]' '[["gemm"]]' '["softmax", "relu"]' \
+    '["gemm", "nothing"]' '["nothing", "relu"]' '["gemm", "bias"], "bias": "n"' '["gemm", "bias\u0000"]' \
+    '["gemm", "add", "add", "add", "add", "add", "add", "add", "add", "add"]'; do
+    echo "{\"a\": {\"op\": $wrong, \"shape\": [8, 16, 32]}}" >ops.json
+    scout_refused "op is $wrong" 3 ops.json -o refused
+done
+
+# ---- all of several ----
 scripted --op gemm --shape 1..4,8,8 --axis precision=fp32,fp16 --set layout=nt -o sweep
 check "a sweep: every operation has it" test "$(for file in sweep/reports/*.json; do field "$file" 'r["layout"]'; done | sort | uniq -c | tr -s ' ')" = " 6 nt"
 check "a sweep: run.json says so" test "$(field sweep/run.json 'r["options"]["sets"]')" = "['layout=nt']"
