@@ -12,8 +12,7 @@ static const char digits[] = "0123456789";
 
 static bool wrong(const char *text, status *st) {
     return status_fail(st, STATUS_USAGE,
-                       "--device %s: give auto, all, cpu, h200, or a device and its numbers such as cuda:0 or cuda:0,1",
-                       text);
+                       "--device %s: give auto, all, cpu, cuda:0, cuda:0,1, or a part of its name such as h200", text);
 }
 
 /* "cuda", "cuda:0", or a further "1" behind a comma. */
@@ -70,14 +69,18 @@ static bool pick(const char *text, const json_t *list, supervisor_words *out, st
                                                                         : "none was found");
 }
 
-/* What people call a device: its name in other letters, its kind, or what is printed on the card. */
-static bool is_called(const json_t *entry, const char *kind) {
-    static const char *const any_gpu[] = {"gpu", "nvidia"};
+/* Its own name in other letters. Folders are called after devices, so it is not taken as it is. */
+static bool is_slip(const json_t *entry, const char *kind) {
     const char *const device = json_get_text(entry, "device");
     const size_t n = strcspn(device, ":");
-    if (strlen(kind) == n && strncasecmp(device, kind, n) == 0) return true;
+    return strlen(kind) == n && strncasecmp(device, kind, n) == 0;
+}
+
+/* What people call a device: its sort, or what is printed on the card. */
+static bool is_called(const json_t *entry, const char *kind) {
+    static const char *const any_gpu[] = {"gpu", "nvidia"};
     for (size_t k = 0; k < sizeof any_gpu / sizeof any_gpu[0]; k++)
-        if (strcasecmp(kind, any_gpu[k]) == 0) return strncmp(device, "cuda", n) == 0;
+        if (strcasecmp(kind, any_gpu[k]) == 0) return of_kind(entry, "cuda");
     return strlen(kind) >= 3 && strcasestr(json_get_text(entry, "name"), kind) != NULL;
 }
 
@@ -89,6 +92,9 @@ static bool by_calling(char name[32], const char *kind, const json_t *list, stat
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *entry = json_array_get(list, k);
         const char *const called = json_get_text(entry, "name");
+        if (is_there(entry) && is_slip(entry, kind))
+            return status_fail(st, STATUS_USAGE, "--device %s: no device has this name; say %s, which is %.100s", kind,
+                               json_get_text(entry, "device"), called);
         if (!is_there(entry) || !is_called(entry, kind)) continue;
         if (of && strcmp(of, called) != 0)
             return status_fail(st, STATUS_USAGE, "--device %s: may be %.80s or %.80s; --list-devices lists them", kind,

@@ -25,6 +25,11 @@ same_reports "a text, and true" '{"op": "gemm", "shape": [8, 16, 32], "layout": 
 same_reports "a fraction" '{"op": "attention", "shape": [1, 2, 16, 16], "scale": 0.5}' --op attention --shape 1,2,16,16 --set scale=0.5
 same_reports "beside other options" '{"op": "gemm", "shape": [8, 64, 64], "layout": "nt", "sparsity": 0.5, "precision": "fp16"}' \
     --op gemm --shape 8,64,64 --set layout=nt --sparsity 0.5 --precision fp16
+# ---- a device by a part of its name ----
+scout --custom-kernel "$SCRIPTED/device.so" --device one --op gemm --shape 8,8,8 -o named.json
+check "--device one: Scripted One" test "$EXIT $(field named.json 'r["device"]["model"]')" = "0 Scripted One"
+scout_refused "--device one:7" 4 --custom-kernel "$SCRIPTED/device.so" --device one:7 --op gemm --shape 8,8,8 -o refused
+
 # ---- a sequence in the place of a kind ----
 same_reports "a sequence" '{"op": ["gemm", "bias", "relu"], "shape": [8, 16, 32]}' --op gemm --shape 8,16,32 --set bias=n --set activation=relu
 same_reports "a sequence with a sum" '{"op": ["matmul", "add", "gelu"], "shape": [8, 16, 32]}' --op gemm --shape 8,16,32 --set residual=1 --set activation=gelu

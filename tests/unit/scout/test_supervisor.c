@@ -441,6 +441,8 @@ static void words(void) {
     resolve("h200:1,0", called, STATUS_OK, "cuda:1 cuda:0");
     resolve("gpu", called, STATUS_OK, "cuda:0");
     resolve("epyc", called, STATUS_OK, "cpu");
+    resolve("CUDA", called, STATUS_USAGE, NULL);
+    UNIT_CHECK(strstr(st.text, "say cuda:0") != NULL);
     resolve("h200:2", called, STATUS_ENVIRONMENT, NULL);
     resolve("h100", called, STATUS_USAGE, NULL); /* it is not there */
     resolve("h2", called, STATUS_USAGE, NULL);   /* too short to be a name */
