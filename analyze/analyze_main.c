@@ -12,7 +12,7 @@ static const struct {
     status_code (*run)(int argc, char **argv, status *st);
 } commands[] = {
     {NULL, command_summary},      {"compare", command_compare}, {"dispatch", command_dispatch},
-    {"explain", command_explain}, {"history", command_history},
+    {"explain", command_explain}, {"export", command_export},   {"history", command_history},
 };
 
 static status_code run(int argc, char **argv, status *st) {

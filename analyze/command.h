@@ -9,4 +9,5 @@ status_code command_summary(int argc, char **argv, status *st);
 status_code command_compare(int argc, char **argv, status *st);
 status_code command_dispatch(int argc, char **argv, status *st);
 status_code command_explain(int argc, char **argv, status *st);
+status_code command_export(int argc, char **argv, status *st);
 status_code command_history(int argc, char **argv, status *st);

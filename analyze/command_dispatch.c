@@ -193,13 +193,8 @@ static void show(const settings *s, const study_group *g, const outcome *o) {
 
 /* A merged table's measurements cannot be repeated here. */
 static bool refuse_overwriting(const study *data, const char *path, status *st) {
-    const study_group *g = &data->groups[0];
-    for (size_t k = 0; path && k < g->count + g->fusion_count; k++) {
-        const study_report *r = k < g->count ? &g->reports[k] : &g->fusions[k - g->count];
-        if (strcmp(files_base(r->path), files_base(path)) != 0 || !files_same(r->path, path)) continue;
-        return status_fail(st, STATUS_USAGE, "%s is one of the reports; name another file for the table", path);
-    }
-    return true;
+    if (!path || !study_is_report(&data->groups[0], path)) return true;
+    return status_fail(st, STATUS_USAGE, "%s is one of the reports; name another file for the table", path);
 }
 
 static status_code tabulate(const settings *s, const study *data, status *st) {

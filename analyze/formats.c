@@ -1,6 +1,7 @@
 /* Owns the tables of formats, and how what they write reaches its file. */
 #include "analyze/write/formats.h"
 #include "analyze/compare/comparison_formats.h"
+#include "analyze/export/export.h"
 #include "analyze/history/index.h"
 #include "analyze/page/page.h"
 #include "common/files.h"
@@ -36,6 +37,13 @@ const history_format history_formats[] = {
     {"metrics", "night.prom", history_write_metrics},
     {"csv", "history.csv", history_write_csv},
     {NULL, NULL, NULL},
+};
+
+const export_format export_formats[] = {
+    {"tunableop", "PyTorch", tunableop_row, tunableop_write},
+    {"inductor", NULL, inductor_row, inductor_write},
+    {"triton", NULL, triton_row, triton_write},
+    {NULL, NULL, NULL, NULL},
 };
 
 /* What a path ends as, with its point: a file's name. NULL: it is a folder, or would be one. */
@@ -126,4 +134,18 @@ static bool write_history(const void *of, FILE *out, status *st) {
 
 bool history_formats_put(const history_format *f, const history_shown *shown, const char *path, status *st) {
     return put(write_history, &(told_history){f, shown}, path, st);
+}
+
+typedef struct told_export {
+    const export_format *f;
+    const export_all *x;
+} told_export;
+
+static bool write_export(const void *of, FILE *out, status *st) {
+    const told_export *told = of;
+    return told->f->write(told->x, out, st);
+}
+
+bool export_formats_put(const export_format *f, const export_all *x, const char *path, status *st) {
+    return put(write_export, &(told_export){f, x}, path, st);
 }

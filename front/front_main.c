@@ -32,6 +32,7 @@ static const char about[] =
     "  ceiling-scout compare BEFORE AFTER  what got slower or faster between two runs (analyze compare)\n"
     "  ceiling-scout history DB            the nights that a zoo keeps, and what got slower (analyze history)\n"
     "  ceiling-scout dispatch DIR          the table that deployment loads (analyze dispatch)\n"
+    "  ceiling-scout export FORMAT DIR     tuning files of other programs (analyze export)\n"
     "  ceiling-scout validate              a kernel of your own beside the library's: keep or revert\n"
     "  ceiling-scout zoo                   profile many models at many sizes, again where something has changed\n"
     "  ceiling-scout help COMMAND          the --help of a command";
@@ -232,6 +233,7 @@ static const command commands[] = {
     {"compare", run_program, "analyze", "compare"},
     {"history", run_program, "analyze", "history"},
     {"dispatch", run_program, "analyze", "dispatch"},
+    {"export", run_program, "analyze", "export"},
     {"validate", run_validate, NULL, NULL},
     {"zoo", run_zoo, NULL, NULL},
     {"help", run_help, NULL, NULL},

@@ -68,6 +68,14 @@ $(BUILD)/gen/page_assets.c: analyze/page/page_assets.sh analyze/page/page.css an
 	$(Q)mkdir -p $(@D)
 	$(Q)$^ > $@
 
+# The Python module that `analyze export triton` writes, as lines of C strings.
+TRITON_LINES := $(BUILD)/gen/export_triton_lines.inc
+$(TRITON_LINES): analyze/export/triton.py
+	$(say) LINES $@
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n",/' $< > $@.new && mv $@.new $@
+$(BUILD)/obj/analyze/export/export_triton.o: $(TRITON_LINES)
+
 # The file VERSION is the one owner of the programs' version.
 $(BUILD)/gen/version.c: VERSION
 	$(Q)mkdir -p $(@D)

@@ -2,6 +2,7 @@
 #include "analyze/explain/explain.h"
 
 #include "common/amount.h"
+#include "common/checked.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -213,6 +214,11 @@ static void write_times(const explain *e) {
                     arena_printf(e->arena, "%s: %s", r->status, r->reason_text ? r->reason_text : "it has no time"));
     if (best && best != baseline && r->best_us > 0)
         write_time(e, "best", rows_table_name(e->arena, best), r->best_us, r->best_ci, best);
+    if (plain_same(r->op, "attention") && r->rank == 4 && r->best_us > 0 && r->shape[0] > 0 && r->shape[1] > 0)
+        explain_say(e, "per head  ",
+                    arena_printf(e->arena, "%s of %" PRId64 " heads",
+                                 amount_time(r->best_us / (double)r->shape[0] / (double)r->shape[1]).s,
+                                 checked_mul(r->shape[0], r->shape[1])));
     if (r->ceiling_us > 0) write_time(e, "ceiling", r->bound ? r->bound : "", r->ceiling_us, r->ceiling_ci, NULL);
     if (isfinite(r->verdict.efficiency))
         explain_say(e, "",

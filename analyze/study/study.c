@@ -116,6 +116,14 @@ static const study_report *find_in(const study_report *rows, size_t count, const
     return it;
 }
 
+bool study_is_report(const study_group *g, const char *path) {
+    for (size_t k = 0; k < g->count + g->fusion_count; k++) {
+        const study_report *r = k < g->count ? &g->reports[k] : &g->fusions[k - g->count];
+        if (strcmp(files_base(r->path), files_base(path)) == 0 && files_same(r->path, path)) return true;
+    }
+    return false;
+}
+
 const study_report *study_find(const study_group *g, const char *operation) {
     const size_t n = strlen(operation);
     for (int whole = 1; whole >= 0; whole--) {

@@ -176,7 +176,8 @@ void study_whole_say(const study_whole *w, char *text, size_t room);
 bool study_whole_refutes(const study_whole *w);
 
 const study_report *study_find(const study_group *g,
-                               const char *operation); /* by id, or by a prefix that only one has; fusions too */
+                               const char *operation);        /* by id, or by a prefix that only one has; fusions too */
+bool study_is_report(const study_group *g, const char *path); /* the file is one of the group's */
 /* By a layer of the model that it stands for: the operation that has a layer of this name, else the one that has layers
  * with this text in their names; parts of others are never it. How many there are; *first: the first of them. */
 size_t study_find_layer(const study_group *g, const char *layer, const study_report **first);

@@ -2,6 +2,7 @@
  * Reading them from files is in operation_read.c, the hand-written form in operation_short.c. */
 #include "scout/input/operation_internal.h"
 
+#include "common/checked.h"
 #include "scout/input/weights.h"
 
 #include <inttypes.h>
@@ -158,4 +159,9 @@ void operation_from_json(const json_t *o, arena *a, operation *out) {
     weight_from_json(&r, json_object_get(o, "weight"), out);
     out->skip_code = operation_text(&r, o, "skip_code");
     out->skip_text = operation_text(&r, o, "skip_text");
+}
+
+int64_t operation_heads(const operation *o) {
+    if (o->rec.kind != OP_ATTENTION || o->rec.rank != 4) return 0;
+    return checked_mul(o->rec.shape[0], o->rec.shape[1]);
 }

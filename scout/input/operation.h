@@ -87,11 +87,18 @@ typedef struct operation_axes {
     operation_axis items[OPERATION_AXES];
     int count; /* 0: one operation */
 } operation_axes;
-/* `axes`: NAME=VALUE,VALUE,… each. `zeros`: sparsity and pattern of all of them. */
-void operation_from_axes(const char *kind, const char *shape, const char *const *axes, int axis_count,
-                         const operation *zeros, const char *precision, arena *a, operation_list *list,
-                         operation_axes *out);
+/* What the command line says of them. */
+typedef struct operation_words {
+    const char *kind, *shape, *precision, *pattern; /* NULL: not said */
+    double sparsity;                                /* 0: not said */
+    const char *const *sets, *const *axes;          /* NAME=VALUE of all of them; NAME=VALUE,VALUE,… */
+    int set_count, axis_count;
+} operation_words;
+void operation_from_axes(const operation_words *words, arena *a, operation_list *list, operation_axes *out);
 const char *operation_axis_value(const operation_axes *axes, int axis, int item); /* of the list's item */
+
+/* Heads of an attention, over its whole batch; 0: it is none. */
+int64_t operation_heads(const operation *o);
 
 void operation_list_free(operation_list *list);
 

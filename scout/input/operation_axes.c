@@ -95,6 +95,9 @@ static operation_axis *new_axis(const sweep *s, const char *name) {
     operation_axes *all = s->axes;
     for (int k = 0; k < all->count; k++)
         if (strcmp(all->items[k].name, name) == 0) operation_fail(&s->reader, "%s is given twice", name);
+    for (int k = 0; k < s->reader.set_count; k++)
+        if (strncmp(s->reader.sets[k], name, strlen(name)) == 0 && s->reader.sets[k][strlen(name)] == '=')
+            operation_fail(&s->reader, "%s is given twice, by --axis and --set", name);
     if (all->count == OPERATION_AXES) operation_fail(&s->reader, "%d axes are the most", OPERATION_AXES);
     operation_axis *const axis = &all->items[all->count++];
     axis->name = name;
@@ -139,19 +142,6 @@ const char *operation_axis_value(const operation_axes *axes, int axis, int item)
     return axes->items[axis].values[item % axes->items[axis].count];
 }
 
-static void put_value(json_builder *b, json_t *entry, const char *name, const char *text) {
-    char *end = NULL;
-    const double x = strtod(text, &end);
-    if (is_whole(text))
-        json_put_int(b, entry, name, strtoll(text, NULL, 10));
-    else if (!*end && isfinite(x))
-        json_put_real(b, entry, name, x);
-    else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
-        json_put_bool(b, entry, name, strcmp(text, "true") == 0);
-    else
-        json_put_text(b, entry, name, text);
-}
-
 /* "gemm M=16": its name, under which the list has its entry. */
 static const char *name_of(const sweep *s, const char *kind, int item) {
     const char *name = kind;
@@ -161,21 +151,22 @@ static const char *name_of(const sweep *s, const char *kind, int item) {
     return name;
 }
 
-static json_t *make_entry(const sweep *s, json_builder *b, const char *kind, const operation *zeros, int item) {
+static json_t *make_entry(const sweep *s, json_builder *b, const operation_words *said, int item) {
     const char *words[MOST_DIMS];
     json_t *entry = json_new_object(b), *shape = json_new_array(b);
     memcpy(words, s->words, sizeof words);
-    json_put_text(b, entry, "op", kind);
+    json_put_text(b, entry, "op", said->kind);
     json_put(b, entry, "shape", shape);
-    if (zeros->sparsity > 0) json_put_real(b, entry, "sparsity", zeros->sparsity);
-    if (zeros->pattern) json_put_text(b, entry, "pattern", zeros->pattern);
+    if (said->sparsity > 0) json_put_real(b, entry, "sparsity", said->sparsity);
+    if (said->pattern) json_put_text(b, entry, "pattern", said->pattern);
+    operation_put_sets(&s->reader, b, entry);
     for (int k = 0; k < s->axes->count; k++) {
         const operation_axis *axis = &s->axes->items[k];
         const char *const value = operation_axis_value(s->axes, k, item);
         if (axis->dimension >= 0)
             words[axis->dimension] = value;
         else
-            put_value(b, entry, axis->name, value);
+            operation_put_value(b, entry, axis->name, value);
     }
     for (int k = 0; k < s->rank; k++) json_push_int(b, shape, strtoll(words[k], NULL, 10));
     return entry;
@@ -191,10 +182,15 @@ static void check_dimensions(const sweep *s) {
     }
 }
 
-void operation_from_axes(const char *kind, const char *shape, const char *const *axes, int axis_count,
-                         const operation *zeros, const char *precision, arena *a, operation_list *list,
-                         operation_axes *out) {
-    sweep s = {.reader = {.arena = a, .entry = "", .code = STATUS_USAGE, .precision = precision}, .axes = out};
+void operation_from_axes(const operation_words *said, arena *a, operation_list *list, operation_axes *out) {
+    const char *const kind = said->kind, *const shape = said->shape;
+    sweep s = {.reader = {.arena = a,
+                          .entry = "",
+                          .code = STATUS_USAGE,
+                          .precision = said->precision,
+                          .sets = said->sets,
+                          .set_count = said->set_count},
+               .axes = out};
     json_builder b = {NULL};
     status st = {0};
     map ids;
@@ -205,9 +201,9 @@ void operation_from_axes(const char *kind, const char *shape, const char *const 
     read_shape(&s, kind, shape);
     for (int k = 0; k < s.rank; k++)
         if (strstr(s.words[k], "..")) add_range(&s, new_axis(&s, s.names[k]), s.words[k]);
-    for (int k = 0; k < axis_count; k++) {
-        const char *const equals = strchr(axes[k], '=');
-        add_words(&s, new_axis(&s, arena_strndup(a, axes[k], (size_t)(equals - axes[k]))), equals + 1);
+    for (int k = 0; k < said->axis_count; k++) {
+        const char *const axis = said->axes[k], *const equals = strchr(axis, '=');
+        add_words(&s, new_axis(&s, arena_strndup(a, axis, (size_t)(equals - axis))), equals + 1);
     }
     for (int k = 0; k < out->count; k++) {
         count *= out->items[k].count;
@@ -216,7 +212,7 @@ void operation_from_axes(const char *kind, const char *shape, const char *const 
     check_dimensions(&s);
     list->root = json_new_object(&b);
     for (int item = 0; item < count; item++)
-        json_put(&b, list->root, name_of(&s, kind, item), make_entry(&s, &b, kind, zeros, item));
+        json_put(&b, list->root, name_of(&s, kind, item), make_entry(&s, &b, said, item));
     list->root = json_finish(&b, list->root, &st);
     if (!list->root) guard_fail(a->guard, st.code, "%s", st.text);
     list->items = arena_array(a, operation, count + 1);

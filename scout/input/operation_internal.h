@@ -9,7 +9,9 @@ typedef struct operation_reader {
     const char *entry; /* that is being read; "" before the first */
     status_code code;  /* of its complaints */
     const char *precision;
-    const char *dimensions; /* "M, N, K, ": what an axis may be, beside members; NULL: there are no axes */
+    const char *dimensions;  /* "M, N, K, ": what an axis may be, beside members; NULL: there are no axes */
+    const char *const *sets; /* NAME=VALUE of the command line: members of every entry */
+    int set_count;
 } operation_reader;
 
 typedef struct operation_precision_row {
@@ -66,9 +68,17 @@ void operation_check_needs(const operation_reader *r, const json_t *entry, const
 
 void operation_finish_recurrent(const operation_reader *r, oprec *rec); /* of the hand-written form */
 
+/* What a value of the command line is: a number, numbers with commas between, true or false, else a text. */
+void operation_put_value(json_builder *b, json_t *entry, const char *name, const char *text);
+/* The reader's sets; a member that the entry has already fails. */
+void operation_put_sets(const operation_reader *r, json_builder *b, json_t *entry);
 /* The words of the command line, as operation_from_words reads them, with this reader's complaints. */
 void operation_read_words(operation_reader *r, const char *kind, const char *shape, double sparsity,
                           const char *pattern, operation_list *list);
+
+/* An entry whose `op` is a list becomes one whose `op` is its first word, with members for the others. */
+enum { OPERATION_SEQUENCE = 8 };
+void operation_read_sequence(const operation_reader *r, json_t *entry);
 
 /* The hand-written form: one entry, and all of them. */
 void operation_read_short(operation_reader *r, const char *name, json_t *entry, operation *out);

@@ -174,9 +174,7 @@ void operation_check_names(const operation_reader *r, const json_t *entry) {
 }
 
 void operation_check_needs(const operation_reader *r, const json_t *entry, const oprec *rec) {
-    const char *const only = r->code == STATUS_USAGE
-                                 ? "; --op cannot give it: write it into a file, in the short form of docs/formats.md"
-                                 : "";
+    const char *const only = r->code == STATUS_USAGE ? "; give it by --set, with commas between its numbers" : "";
     for (size_t k = 0; k < sizeof needed / sizeof *needed; k++) {
         if (needed[k].kind != rec->kind) continue;
         if (needed[k].what && (!rec->what || strcmp(needed[k].what, rec->what) != 0)) continue;

@@ -4,6 +4,7 @@
 
 #include "common/map.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -185,6 +186,47 @@ static json_t *shape_of_words(const operation_reader *r, json_builder *b, const 
     }
 }
 
+static bool is_whole(const char *text) {
+    const size_t n = strspn(text, "0123456789");
+    return n > 0 && n <= 18 && (text[n] == 0 || text[n] == ',');
+}
+
+static bool is_list(const char *text) {
+    for (; is_whole(text); text++) {
+        text += strspn(text, "0123456789");
+        if (*text == 0) return true;
+    }
+    return false;
+}
+
+void operation_put_value(json_builder *b, json_t *entry, const char *name, const char *text) {
+    char *end = NULL;
+    const double x = strtod(text, &end);
+    if (is_list(text) && !strchr(text, ',')) {
+        json_put_int(b, entry, name, strtoll(text, NULL, 10));
+    } else if (is_list(text)) {
+        json_t *list = json_new_array(b);
+        for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+            json_push_int(b, list, strtoll(at, NULL, 10));
+        json_put(b, entry, name, list);
+    } else if (!*end && isfinite(x)) {
+        json_put_real(b, entry, name, x);
+    } else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        json_put_bool(b, entry, name, strcmp(text, "true") == 0);
+    } else {
+        json_put_text(b, entry, name, text);
+    }
+}
+
+void operation_put_sets(const operation_reader *r, json_builder *b, json_t *entry) {
+    for (int k = 0; k < r->set_count; k++) {
+        const char *const equals = strchr(r->sets[k], '=');
+        const char *const name = arena_strndup(r->arena, r->sets[k], (size_t)(equals - r->sets[k]));
+        if (json_object_get(entry, name)) operation_fail(r, "%.60s is given twice", name);
+        operation_put_value(b, entry, name, equals + 1);
+    }
+}
+
 void operation_read_words(operation_reader *r, const char *kind, const char *shape, double sparsity,
                           const char *pattern, operation_list *list) {
     arena *const a = r->arena;
@@ -198,6 +240,7 @@ void operation_read_words(operation_reader *r, const char *kind, const char *sha
     json_put(&b, entry, "shape", dims);
     if (sparsity != 0) json_put_real(&b, entry, "sparsity", sparsity);
     if (pattern) json_put_text(&b, entry, "pattern", pattern);
+    operation_put_sets(r, &b, entry);
     json_put(&b, list->root, "operation", entry);
     list->root = json_finish(&b, list->root, &st);
     if (!list->root) guard_fail(a->guard, st.code, "%s", st.text);

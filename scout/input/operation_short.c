@@ -229,6 +229,7 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     r->entry = name;
     *out = (operation){.name = name, .source = entry};
     if (!json_is_object(entry)) operation_fail(r, "it must be an object like {\"op\": \"gemm\", \"shape\": [M, N, K]}");
+    if (json_is_array(json_object_get(entry, "op"))) operation_read_sequence(r, entry);
     operation_check_names(r, entry);
     operation_read_record(r, entry, 1, rec);
     if (rec->rank == 0) operation_fail(r, "\"shape\" is missing: a list of dimensions");

@@ -27,38 +27,47 @@ typedef struct op_activation {
 } op_activation;
 
 /* Values of the field "activation"; parameters are fields of their own or, as in ONNX Runtime, a list. */
+typedef struct activation_row {
+    const char *name;
+    op_activation activation;
+    const char *first, *second; /* fields of its parameters; NULL: it has none */
+} activation_row;
+
+/* NULL: it is not known. */
+static inline const activation_row *activation_find(const char *name) {
+    static const activation_row rows[] = {
+        {"relu", {ACTIVATION_RELU, 0, 0}, NULL, NULL},
+        {"relu6", {ACTIVATION_CLIP, 0, 6}, NULL, NULL},
+        {"clip", {ACTIVATION_CLIP, -INFINITY, INFINITY}, "activation_min", "activation_max"},
+        {"leakyrelu", {ACTIVATION_RELU, 0.01, 0}, "activation_alpha", NULL},
+        {"hardsigmoid", {ACTIVATION_HARDSIGMOID, 0.2, 0.5}, "activation_alpha", "activation_beta"},
+        {"hardswish", {ACTIVATION_HARDSWISH, 0, 0}, NULL, NULL},
+        {"sigmoid", {ACTIVATION_SIGMOID, 0, 0}, NULL, NULL},
+        {"tanh", {ACTIVATION_TANH, 0, 0}, NULL, NULL},
+        {"silu", {ACTIVATION_SILU, 1, 0}, NULL, NULL},
+        {"swish", {ACTIVATION_SILU, 1, 0}, "activation_alpha", NULL},
+        {"quickgelu", {ACTIVATION_SILU, 1.702, 0}, "activation_alpha", NULL},
+        {"gelu", {ACTIVATION_GELU, 0, 0}, NULL, NULL},
+        {"gelu_tanh", {ACTIVATION_GELU_TANH, 0, 0}, NULL, NULL},
+        {"fastgelu", {ACTIVATION_GELU_TANH, 0, 0}, NULL, NULL}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        if (strcmp(rows[k].name, name) == 0) return &rows[k];
+    return NULL;
+}
+
 static inline op_activation activation_of(const scout_op *op) {
-    static const struct {
-        const char *name;
-        op_activation activation;
-        const char *first, *second; /* fields of its parameters; NULL: it has none */
-    } rows[] = {{"relu", {ACTIVATION_RELU, 0, 0}, NULL, NULL},
-                {"relu6", {ACTIVATION_CLIP, 0, 6}, NULL, NULL},
-                {"clip", {ACTIVATION_CLIP, -INFINITY, INFINITY}, "activation_min", "activation_max"},
-                {"leakyrelu", {ACTIVATION_RELU, 0.01, 0}, "activation_alpha", NULL},
-                {"hardsigmoid", {ACTIVATION_HARDSIGMOID, 0.2, 0.5}, "activation_alpha", "activation_beta"},
-                {"hardswish", {ACTIVATION_HARDSWISH, 0, 0}, NULL, NULL},
-                {"sigmoid", {ACTIVATION_SIGMOID, 0, 0}, NULL, NULL},
-                {"tanh", {ACTIVATION_TANH, 0, 0}, NULL, NULL},
-                {"silu", {ACTIVATION_SILU, 1, 0}, NULL, NULL},
-                {"swish", {ACTIVATION_SILU, 1, 0}, "activation_alpha", NULL},
-                {"quickgelu", {ACTIVATION_SILU, 1.702, 0}, "activation_alpha", NULL},
-                {"gelu", {ACTIVATION_GELU, 0, 0}, NULL, NULL},
-                {"gelu_tanh", {ACTIVATION_GELU_TANH, 0, 0}, NULL, NULL},
-                {"fastgelu", {ACTIVATION_GELU_TANH, 0, 0}, NULL, NULL}};
     const char *const name = op_text(op, "activation"), *const list = op_text(op, "activation_params");
+    const activation_row *const row = name ? activation_find(name) : NULL;
     op_activation a = {name ? ACTIVATION_UNKNOWN : ACTIVATION_PLAIN, 0, 0};
-    for (size_t k = 0; name && k < sizeof rows / sizeof rows[0]; k++) {
-        if (strcmp(rows[k].name, name) != 0) continue;
-        a = rows[k].activation;
-        if (rows[k].first) a.alpha = op_real(op, rows[k].first, a.alpha);
-        if (rows[k].second) a.beta = op_real(op, rows[k].second, a.beta);
-        if (rows[k].first && !list) a.alpha = op_real(op, "activation_params", a.alpha); /* one may be a number */
-        if (rows[k].first && list) {
-            char *end;
-            a.alpha = strtod(list, &end);
-            if (rows[k].second && *end == ',') a.beta = strtod(end + 1, &end);
-        }
+    if (!row) return a;
+    a = row->activation;
+    if (row->first) a.alpha = op_real(op, row->first, a.alpha);
+    if (row->second) a.beta = op_real(op, row->second, a.beta);
+    if (row->first && !list) a.alpha = op_real(op, "activation_params", a.alpha); /* one may be a number */
+    if (row->first && list) {
+        char *end;
+        a.alpha = strtod(list, &end);
+        if (row->second && *end == ',') a.beta = strtod(end + 1, &end);
     }
     return a;
 }

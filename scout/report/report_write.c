@@ -117,6 +117,14 @@ static void put_status(const report_figures *f, json_t *to, json_builder *b) {
     json_put(b, to, "reason", reason);
 }
 
+/* What engineers of attention kernels compare. */
+static void put_per_head(const report_input *in, const report_figures *f, json_t *to, json_builder *b) {
+    const int64_t heads = operation_heads(in->operation);
+    if (heads < 1) return;
+    json_put_known(b, to, "baseline_per_head_us", f->baseline_us / (double)heads);
+    json_put_known(b, to, "best_per_head_us", f->best_us / (double)heads);
+}
+
 static void put_figures(const report_figures *f, json_t *to, json_builder *b) {
     json_put_text(b, to, "baseline", f->baseline);
     json_put_text(b, to, "best", f->best);
@@ -172,6 +180,7 @@ json_t *report_build(const report_input *in, json_builder *b) {
     put_device(in, to, b);
     put_status(&f, to, b);
     put_figures(&f, to, b);
+    put_per_head(in, &f, to, b);
     if (in->model_us >= 0) put_verdict(&f, to, b);
     if (in->search->compare) compare_put(in, &f, to, b);
     if (in->fusion.of) json_put(b, to, "fusion", report_fusion_json(in, &f, b));

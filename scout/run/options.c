@@ -24,6 +24,9 @@ static const char after[] =
     "  scout_batch --op gemm --shape 4096,11008,4096 --precision fp16\n"
     "  scout_batch --op gemm --shape 1..4096:x2,4096,4096 --precision fp16 -o out/sweep\n"
     "  scout_batch --op gemm --shape 8192,8192,147456 --precision fp16 --k-sweep -o report.json\n"
+    "  scout_batch --op attention --shape 1,32,2048,128 --causal --kv-heads 8 --precision fp16\n"
+    "  scout_batch --op conv --shape 1,64,112,112 --set input=1,3,224,224 --set kernel=7,7 --set stride=2,2 \\\n"
+    "      --set pads=3,3,3,3\n"
     "  scout_batch --op gemm --shape 4,4096,4096 --custom-kernel ./mine.so --compare    keep or revert?\n"
     "  scout_batch --ceilings --device cuda:0               the ceilings of the device\n"
     "\n"
@@ -56,6 +59,29 @@ static bool take_axis(void *destination, const char *argument, status *st) {
     const char *equals = strchr(argument, '=');
     if (equals && equals > argument && equals[1]) return append(&o->axes, &o->axes_count, argument, st);
     return status_fail(st, STATUS_USAGE, "--axis: '%s' is not of the form NAME=VALUES, such as M=1,16,64", argument);
+}
+
+static bool take_set(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    const char *equals = strchr(argument, '=');
+    if (equals && equals > argument && equals[1]) return append(&o->sets, &o->sets_count, argument, st);
+    return status_fail(st, STATUS_USAGE, "--set: '%s' is not of the form NAME=VALUE, such as kernel=3,3", argument);
+}
+
+static bool take_causal(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    (void)argument;
+    return append(&o->sets, &o->sets_count, "causal=true", st);
+}
+
+static bool take_kv_heads(void *destination, const char *argument, status *st) {
+    options *o = destination;
+    const size_t room = strlen(argument) + sizeof "kv_heads=";
+    if (o->kv_heads) return status_fail(st, STATUS_USAGE, "--kv-heads is given twice");
+    o->kv_heads = malloc(room);
+    if (!o->kv_heads) return status_fail(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    snprintf(o->kv_heads, room, "kv_heads=%s", argument);
+    return append(&o->sets, &o->sets_count, o->kv_heads, st);
 }
 
 static bool take_counters(void *destination, const char *argument, status *st) {
@@ -101,6 +127,20 @@ static const cli_option rows[] = {
      .kind = CLI_CALL,
      .call = take_axis,
      .help = "measure --op for each of these: M=1,16,64, kv_len=512..8192:x2, precision=fp16,fp32; repeatable"},
+    {.name = "set",
+     .argument = "NAME=VALUE",
+     .kind = CLI_CALL,
+     .call = take_set,
+     .help = "what else --op is, by its names in docs/formats.md: input=1,3,224,224, kv_heads=8, bias=n; repeatable"},
+    {.name = "causal",
+     .kind = CLI_CALL,
+     .call = take_causal,
+     .help = "with --op attention: a query sees no later key; as --set causal=true"},
+    {.name = "kv-heads",
+     .argument = "N",
+     .kind = CLI_CALL,
+     .call = take_kv_heads,
+     .help = "with --op attention: heads of keys and values; as --set kv_heads=N"},
     {.name = "precision",
      .argument = "P",
      .kind = CLI_CHOICE,
@@ -140,7 +180,8 @@ static const cli_option rows[] = {
      .argument = "NAME",
      .kind = CLI_TEXT,
      .offset = AT(devices),
-     .help = "auto (a GPU if present, else the CPU), cpu, cuda:0, several as in cuda:0,1, or all"},
+     .help = "auto (a GPU if present, else the CPU), cpu, cuda:0, several as in cuda:0,1, a part of a name such as "
+             "h200, or all"},
     {.name = "regime",
      .argument = "R",
      .kind = CLI_CHOICE,
@@ -392,5 +433,8 @@ void options_free(options *o) {
     free(o->plugins);
     free(o->counters);
     free(o->axes);
-    o->plugins = o->counters = o->axes = NULL;
+    free(o->sets);
+    free(o->kv_heads);
+    o->kv_heads = NULL;
+    o->plugins = o->counters = o->axes = o->sets = NULL;
 }

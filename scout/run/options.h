@@ -34,6 +34,9 @@ typedef struct options {
     const char *run_once; /* the row to launch for a profiler: best, baseline, NAME[:VARIANT]; NULL: none */
     const char **axes;    /* owned: NAME=VALUE,… */
     int axes_count;
+    const char **sets; /* owned: NAME=VALUE */
+    int sets_count;
+    char *kv_heads;        /* owned: the one of --kv-heads */
     const char *replay;    /* the folder of a measured model; NULL: not asked */
     const char *plan;      /* the plan.json to replay; NULL: the cheapest */
     const char *samples;   /* every block that is timed, as CSV; NULL: not asked */

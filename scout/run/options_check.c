@@ -58,6 +58,7 @@ static bool check_modes(const options *o, status *st) {
         {"output", o->output != NULL, MEASURES | OPTIONS_DOCTOR},
         {"shape", o->shape != NULL, OPTIONS_SINGLE},
         {"axis", o->axes_count > 0, OPTIONS_SINGLE},
+        {"set", o->sets_count > 0, OPTIONS_SINGLE},
         {"precision", o->precision != NULL, MEASURES},
         {"sparsity", o->sparsity > 0, OPTIONS_SINGLE},
         {"pattern", o->pattern != NULL, OPTIONS_SINGLE},
@@ -123,6 +124,9 @@ status_code options_check_needs(const options *o, status *st) {
         return status_set(st, STATUS_USAGE, "--sparsity-sweep: STRUCTURED_24 is always half zeros");
     if (o->sweep && (o->sparsity_sweep || o->k_sweep))
         return status_set(st, STATUS_USAGE, "--%s is for one shape; leave --axis and ranges out",
+                          o->k_sweep ? "k-sweep" : "sparsity-sweep");
+    if (o->sets_count > 0 && (o->sparsity_sweep || o->k_sweep))
+        return status_set(st, STATUS_USAGE, "--%s is of plain products; leave --set out",
                           o->k_sweep ? "k-sweep" : "sparsity-sweep");
     if (o->sweep && o->output_is_file)
         return status_set(st, STATUS_USAGE, "--axis and ranges write a report for each shape; name a folder");

@@ -162,12 +162,16 @@ static void read_model(run *r) {
 
 static void read_words(run *r) {
     const options *o = r->options;
-    const operation zeros = {.sparsity = o->sparsity, .pattern = o->pattern};
-    if (o->sweep)
-        operation_from_axes(o->op, o->shape, o->axes, o->axes_count, &zeros, o->precision, &r->arena, &r->list,
-                            &r->axes);
-    else
-        operation_from_words(o->op, o->shape, o->precision, o->sparsity, o->pattern, &r->arena, &r->list);
+    operation_from_axes(&(operation_words){.kind = o->op,
+                                           .shape = o->shape,
+                                           .precision = o->precision,
+                                           .pattern = o->pattern,
+                                           .sparsity = o->sparsity,
+                                           .sets = o->sets,
+                                           .axes = o->axes,
+                                           .set_count = o->sets_count,
+                                           .axis_count = o->axes_count},
+                        &r->arena, &r->list, &r->axes);
     for (int k = 0; o->sparse_block != sparsity_block && k < r->list.count; k++)
         r->list.items[k].sparse_block = (int)o->sparse_block;
 }

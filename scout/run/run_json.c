@@ -77,6 +77,9 @@ static json_t *options_json(const run *r, json_builder *b) {
     json_t *const axes = o->axes_count > 0 ? json_new_array(b) : NULL;
     for (int k = 0; k < o->axes_count; k++) json_push_text(b, axes, o->axes[k]);
     if (axes) json_put(b, to, "axes", axes);
+    json_t *const sets = o->sets_count > 0 ? json_new_array(b) : NULL;
+    for (int k = 0; k < o->sets_count; k++) json_push_text(b, sets, o->sets[k]);
+    if (sets) json_put(b, to, "sets", sets);
     json_put_text(b, to, "precision", o->precision);
     if (o->sparsity > 0) json_put_real(b, to, "sparsity", o->sparsity);
     if (o->pattern) json_put_text(b, to, "pattern", o->pattern);

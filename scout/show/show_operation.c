@@ -112,6 +112,17 @@ static void print_times(FILE *out, arena *a, const report_figures *f) {
         fprintf(out, "  %-11s the baseline: no candidate beats it by more than 2 %%\n", "best");
 }
 
+static void print_per_head(FILE *out, const report_input *in, const report_figures *f) {
+    const int64_t heads = operation_heads(in->operation);
+    char best[32], baseline[32];
+    if (heads < 1 || !isfinite(f->baseline_us) || !isfinite(f->best_us)) return;
+    show_time(f->best_us / (double)heads, best, sizeof best);
+    show_time(f->baseline_us / (double)heads, baseline, sizeof baseline);
+    fprintf(out, "  %-11s %s of %" PRId64, "per head", best, heads);
+    if (f->best_row != f->baseline_row) fprintf(out, "; by default %s", baseline);
+    fputc('\n', out);
+}
+
 static void print_ceiling(FILE *out, arena *a, const report_figures *f) {
     char time[32];
     if (!isfinite(f->ceiling_us)) {
@@ -231,6 +242,7 @@ void show_operation(FILE *out, arena *a, const report_input *in) {
         show_comparison(out, a, in, &f);
     else
         print_times(out, a, &f);
+    print_per_head(out, in, &f);
     if (f.baseline_row || f.best_row) print_ceiling(out, a, &f);
     show_weight(out, a, in);
     print_verdict(out, in, &f);

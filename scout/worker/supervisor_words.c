@@ -4,6 +4,7 @@
 
 #include "common/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -11,8 +12,7 @@ static const char digits[] = "0123456789";
 
 static bool wrong(const char *text, status *st) {
     return status_fail(st, STATUS_USAGE,
-                       "--device %s: give auto, all, cpu, or a device and its numbers such as cuda:0 or cuda:0,1",
-                       text);
+                       "--device %s: give auto, all, cpu, cuda:0, cuda:0,1, or a part of its name such as h200", text);
 }
 
 /* "cuda", "cuda:0", or a further "1" behind a comma. */
@@ -69,31 +69,49 @@ static bool pick(const char *text, const json_t *list, supervisor_words *out, st
                                                                         : "none was found");
 }
 
-/* What people call a device: its name in other letters, its kind, or what is printed on the card. */
-static bool is_called(const json_t *entry, const char *kind) {
-    static const char *const any_gpu[] = {"gpu", "nvidia"};
+/* Its own name in other letters. Folders are called after devices, so it is not taken as it is. */
+static bool is_slip(const json_t *entry, const char *kind) {
     const char *const device = json_get_text(entry, "device");
     const size_t n = strcspn(device, ":");
-    if (strlen(kind) == n && strncasecmp(device, kind, n) == 0) return true;
+    return strlen(kind) == n && strncasecmp(device, kind, n) == 0;
+}
+
+/* What people call a device: its sort, or what is printed on the card. */
+static bool is_called(const json_t *entry, const char *kind) {
+    static const char *const any_gpu[] = {"gpu", "nvidia"};
     for (size_t k = 0; k < sizeof any_gpu / sizeof any_gpu[0]; k++)
-        if (strcasecmp(kind, any_gpu[k]) == 0) return strncmp(device, "cuda", n) == 0;
+        if (strcasecmp(kind, any_gpu[k]) == 0) return of_kind(entry, "cuda");
     return strlen(kind) >= 3 && strcasestr(json_get_text(entry, "name"), kind) != NULL;
 }
 
-static void say_unknown(const char *kind, const json_t *list, status *st) {
+/* "h200:1": the second of those that are called so becomes its own name. A part of a name that says two sorts of
+ * devices says none. */
+static bool by_calling(char name[32], const char *kind, const json_t *list, status *st) {
+    const char *const colon = strchr(name, ':'), *found = NULL, *of = NULL;
+    long left = colon ? strtol(colon + 1, NULL, 10) : 0;
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *entry = json_array_get(list, k);
-        const char *const device = json_get_text(entry, "device");
+        const char *const called = json_get_text(entry, "name");
+        if (is_there(entry) && is_slip(entry, kind))
+            return status_fail(st, STATUS_USAGE, "--device %s: no device has this name; say %s, which is %.100s", kind,
+                               json_get_text(entry, "device"), called);
         if (!is_there(entry) || !is_called(entry, kind)) continue;
-        status_set(st, STATUS_USAGE, "--device %s: no device has this name; say %s, which is %.100s", kind, device,
-                   json_get_text(entry, "name"));
-        return;
+        if (of && strcmp(of, called) != 0)
+            return status_fail(st, STATUS_USAGE, "--device %s: may be %.80s or %.80s; --list-devices lists them", kind,
+                               of, called);
+        of = called;
+        if (left-- == 0) found = json_get_text(entry, "device");
     }
-    status_set(st, STATUS_USAGE, "--device %s: no device has this name; --list-devices lists them", kind);
+    if (!of)
+        return status_fail(st, STATUS_USAGE, "--device %s: no device has this name; --list-devices lists them", kind);
+    if (!found) return status_fail(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices lists them", name);
+    snprintf(name, 32, "%s", found);
+    return true;
 }
 
-/* A name that is not in the list: its kind may be, with fewer devices or with the reason why there is none. */
-static bool look_up(const char *name, const char *kind, const json_t *list, status *st) {
+/* A name that is not in the list: its kind may be, with fewer devices or with the reason why there is none. Else it is
+ * what people call a device, and becomes that one's name. */
+static bool look_up(char name[32], const char *kind, const json_t *list, status *st) {
     const char *last = NULL, *why = NULL;
     for (size_t k = 0; k < json_array_size(list); k++) {
         const json_t *entry = json_array_get(list, k);
@@ -108,7 +126,7 @@ static bool look_up(const char *name, const char *kind, const json_t *list, stat
     } else if (why) {
         status_set(st, STATUS_ENVIRONMENT, "there is no device %s: %s", name, why);
     } else {
-        say_unknown(kind, list, st);
+        return by_calling(name, kind, list, st);
     }
     return false;
 }

@@ -85,4 +85,6 @@ check "sparse: faster than the ceiling by right" prints "of its ceiling, which c
 
 check "all were asked" test $count -gt 50
 check "nothing that was named like a command ran" absent pwned
+explain "$ROOT/tests/golden/reports/bert_base@b8_s128" attention
+check "an attention: what a head takes" prints "per head 0.083 us of 96 heads"
 finish

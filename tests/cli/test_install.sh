@@ -97,7 +97,7 @@ check "a command's own options" is "--top "
 
 # The command in front: a command first, then what the program behind it takes.
 export PATH=$dest/usr/bin:$PATH
-all="analyze ceilings compare dispatch doctor explain extract help history measure profile validate zoo "
+all="analyze ceilings compare dispatch doctor explain export extract help history measure profile validate zoo "
 offers ceiling-scout ''
 check "commands, and no files" is "$all"
 offers ceiling-scout help ''

@@ -52,7 +52,6 @@ single=("$SCOUT" --op gemm --shape "8,8,8" --precision fp32 -o made)
 mistake 2 "--device CPU" "say cpu" "${single[@]}" --device CPU
 mistake 2 "--device tpu" "--list-devices" "${single[@]}" --device tpu
 mistake 2 "--device SCRIPTED" "say scripted:0" "${single[@]}" --custom-kernel "$SCRIPTED/device.so" --device SCRIPTED
-mistake 2 "--device one" "which is Scripted One" "${single[@]}" --custom-kernel "$SCRIPTED/device.so" --device one
 mistake 2 "'10x' is not a time" "2m" "${single[@]}" --budget 10x
 mistake 2 "0 seconds" "--budget" "${single[@]}" --budget 0s
 mistake 2 "not one of" "sustained" "${single[@]}" --regime steady

@@ -57,7 +57,7 @@ scout_refused "an unknown kind" 2 --op gemmm --shape 8,8,8 --precision fp32 -o r
 scout_refused "an impossible shape" 2 --op gemm --shape 8,0,8 --precision fp32 -o refused
 scout_refused "a shape of two" 2 --op gemm --shape 8,8 --precision fp32 -o refused
 scout_refused "a kind that needs more than a shape" 2 --op conv --shape 1,8,14,14 --precision fp32 -o refused
-check "a kind that needs more than a shape: where to say it" says '--op cannot give it: write it into a file'
+check "a kind that needs more than a shape: where to say it" says 'give it by --set'
 cp "$ROOT/models/transformer_block.onnx" model.onnx
 scout_refused "a model instead of its operations" 3 model.onnx -o refused
 check "a model instead of its operations: which program reads it" says 'extract its operations first: extract_ops model.onnx -o ops.json'

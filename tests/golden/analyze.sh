@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares what analyze says of reports that an H200 wrote (tests/golden/reports) with the stored summaries, byte by byte,
-# and moves every measurement inside its interval: no verdict changes but of rows that are borderline.
+# Compares what analyze says of reports that an H200 wrote (tests/golden/reports), and what it exports of them, with what is
+# stored, byte by byte, and moves every measurement inside its interval: no verdict changes but of rows that are borderline.
 # Usage: tests/golden/analyze.sh [--update] ANALYZE
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -17,16 +17,19 @@ trap 'rm -rf "$scratch"' EXIT
 cd tests/golden/reports
 for model in */; do
     model=${model%/}
-    for format in text json; do
-        stored=../$model.summary.$format code=0
-        "$analyze" "$model" --format "$format" >"$scratch/said" 2>&1 </dev/null || code=$?
+    for kind in summary.text summary.json export.tunableop export.inductor export.triton; do
+        stored=../$model.$kind format=${kind#*.} code=0
+        words=("$model" --format "$format")
+        if [[ $kind == export.* ]]; then words=(export "$format" "$model"); fi
+        if [[ $format == tunableop ]]; then words+=(--consumer 2.15.0); fi
+        "$analyze" "${words[@]}" >"$scratch/said" 2>&1 </dev/null || code=$?
         echo "exit $code" >>"$scratch/said"
         if ((update)); then cp "$scratch/said" "$stored"; fi
         if cmp -s "$stored" "$scratch/said"; then
             passed=$((passed + 1))
         else
             failed=$((failed + 1))
-            echo "FAILED $model: its $format differs (make golden-update stores the new one):"
+            echo "FAILED $model: its $kind differs (make golden-update stores the new one):"
             diff -u "$stored" "$scratch/said" | head -n 40 || true
         fi
     done

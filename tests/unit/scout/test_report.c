@@ -107,6 +107,26 @@ static void a_report_says_it_all(void) {
 }
 
 /* Without an interval it is a figure, and proves nothing: not in the verdict, not in the totals. */
+static void an_attention_has_times_of_a_head(void) {
+    static const int64_t heads[] = {2, 5, 64, 64};
+    const operation attention = {.id = "attention_1",
+                                 .name = "attention",
+                                 .rec = {.kind = OP_ATTENTION, .rank = 4, .shape = heads, .type = DTYPE_FP16},
+                                 .count = 1};
+    json_t *m = parsed(good);
+    report_input in = input(m);
+    json_builder b = {NULL};
+    json_t *of_product = report_build(&in, &b);
+    UNIT_CHECK(!json_object_get(of_product, "best_per_head_us"));
+    in.operation = &attention;
+    json_t *of_attention = report_build(&in, &b);
+    near(number(of_attention, "baseline_per_head_us"), 4);
+    near(number(of_attention, "best_per_head_us"), 3.2);
+    json_decref(of_product);
+    json_decref(of_attention);
+    json_decref(m);
+}
+
 static void one_pass_has_no_interval(void) {
     json_t *m =
         parsed("{'baseline':'lib','baseline_variant':'','best':'own','best_variant':'','best_approach':"
@@ -439,6 +459,7 @@ int main(void) {
     set_up();
     UNIT_RUN(figures_of_a_measurement);
     UNIT_RUN(a_report_says_it_all);
+    UNIT_RUN(an_attention_has_times_of_a_head);
     UNIT_RUN(one_pass_has_no_interval);
     UNIT_RUN(without_a_measurement);
     UNIT_RUN(a_baseline_that_is_not_ok);

@@ -433,8 +433,28 @@ static void words(void) {
         resolve(wrong[k], full, STATUS_USAGE, NULL);
         if (!unit_ok) printf("    \"%s\"\n", wrong[k]);
     }
+    json_t *called = json_pack("[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}, {s:s, s:s, s:s}]", "device", "cpu", "name",
+                               "AMD EPYC 9654", "device", "cuda:0", "name", "NVIDIA H200", "device", "cuda:1", "name",
+                               "NVIDIA H200", "device", "cuda:2", "name", "NVIDIA H100", "why", "lost");
+    resolve("h200", called, STATUS_OK, "cuda:0");
+    resolve("H200:1", called, STATUS_OK, "cuda:1");
+    resolve("h200:1,0", called, STATUS_OK, "cuda:1 cuda:0");
+    resolve("gpu", called, STATUS_OK, "cuda:0");
+    resolve("epyc", called, STATUS_OK, "cpu");
+    resolve("CUDA", called, STATUS_USAGE, NULL);
+    UNIT_CHECK(strstr(st.text, "say cuda:0") != NULL);
+    resolve("h200:2", called, STATUS_ENVIRONMENT, NULL);
+    resolve("h100", called, STATUS_USAGE, NULL); /* it is not there */
+    resolve("h2", called, STATUS_USAGE, NULL);   /* too short to be a name */
+    resolve("h200,h200", called, STATUS_USAGE, NULL);
+    resolve("h200,cuda:1", called, STATUS_USAGE, NULL);
+    json_object_del(json_array_get(called, 3), "why");
+    resolve("h100", called, STATUS_OK, "cuda:2");
+    resolve("nvidia", called, STATUS_USAGE, NULL);
+    UNIT_CHECK(strstr(st.text, "may be NVIDIA H200 or NVIDIA H100") != NULL);
     json_decref(bare);
     json_decref(full);
+    json_decref(called);
 }
 
 int main(int argc, char **argv) {
