@@ -138,7 +138,7 @@ endif
 $(BUILD)/tidy/scout/cuda/%.ok: scout/cuda/%.c .clang-tidy $(BUILD)/cuda/scout/cuda/%.o
 	$(say) TIDY $<
 	$(Q)mkdir -p $(@D)
-	$(Q)clang-tidy --quiet $< -- $(LANGUAGE) -isystem $(CUDA_ROOT)/include -isystem $(BUILD)/cuda/gen $(WARNINGS) 2>/dev/null
+	$(Q)$(call look_at,-isystem $(CUDA_ROOT)/include -isystem $(BUILD)/cuda/gen)
 	$(Q)touch $@
 
 -include $(CUDA_OBJECTS:.o=.d)
