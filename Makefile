@@ -24,7 +24,7 @@
 ## make install                 copy the programs, libscout_dispatch, manual pages, completions, a plugin's headers and the documents to
 ##                              $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the same for other machines: out/dist/ceiling-scout, a tree that can be put anywhere (libraries inside,
-##                              CUDA code for DIST_ARCHS="80 89 90a 100": takes four times as long as one)
+##                              CUDA code for DIST_ARCHS="80 89 90 100": takes four times as long as one)
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
 ## make debug | asan | tsan | fuzz

@@ -1,8 +1,9 @@
 # The CUDA device, a shared object that scout_batch opens at run time. Only this file needs the toolkit: without one,
 # everything else is built and `make cuda` says what is missing. CUDA_ARCHS: compute capabilities to build code for; the
-# last one also comes as PTX, which newer GPUs translate for themselves.
+# last one also comes as PTX, which newer GPUs translate for themselves. No kernel has an instruction of 9.0a alone: with
+# plain 9.0 the code is the same byte for byte, and nvcc makes it of the PTX instead of translating each file twice.
 
-CUDA_ARCHS ?= 90a
+CUDA_ARCHS ?= 90
 CUDA_ROOT = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_SOURCES := $(sort $(wildcard scout/cuda/*.c scout/cuda/*/*.c))
 CUDA_KERNELS := $(sort $(wildcard kernels/*/*.cu))
@@ -14,9 +15,9 @@ CUDA_OBJECTS = $(patsubst %.c,$(BUILD)/cuda/%.o,$(CUDA_SOURCES) scout/device/lib
 CUDA_DEVICE := $(BIN)/scout_cuda.so
 DIST ?= out/dist
 DIST_BUILD ?= out/build/dist
-DIST_ARCHS := 80 89 90a 100
+DIST_ARCHS := 80 89 90 100
 
-# "90a" is code for 9.0 alone; its PTX is that of plain 9.0, which every later GPU understands.
+# "90a" would be code for 9.0 alone; its PTX is that of plain 9.0, which every later GPU understands.
 cuda_code = -gencode arch=compute_$(1),code=sm_$(1)
 cuda_ptx = -gencode arch=compute_$(patsubst %a,%,$(1)),code=compute_$(patsubst %a,%,$(1))
 CUDA_TARGETS = $(foreach a,$(CUDA_ARCHS),$(call cuda_code,$(a))) $(call cuda_ptx,$(lastword $(CUDA_ARCHS)))
@@ -138,7 +139,7 @@ endif
 $(BUILD)/tidy/scout/cuda/%.ok: scout/cuda/%.c .clang-tidy $(BUILD)/cuda/scout/cuda/%.o
 	$(say) TIDY $<
 	$(Q)mkdir -p $(@D)
-	$(Q)clang-tidy --quiet $< -- $(LANGUAGE) -isystem $(CUDA_ROOT)/include -isystem $(BUILD)/cuda/gen $(WARNINGS) 2>/dev/null
+	$(Q)$(call look_at,-isystem $(CUDA_ROOT)/include -isystem $(BUILD)/cuda/gen)
 	$(Q)touch $@
 
 -include $(CUDA_OBJECTS:.o=.d)

@@ -19,7 +19,8 @@ skip() {
 }
 
 # How a step runs. first: before all others and one by one, for it uses every core and what it builds is used by the others.
-# beside: on one core, beside others. alone: it measures times, so it comes last and nothing runs beside it.
+# beside: on one core, beside others. below: beside those on every core and at the lowest priority, so that it takes the time
+# that they leave. alone: it measures times, so it comes last and nothing runs beside it.
 # Steps begin in this order; of those beside others the longest come first.
 declare -A how=()
 steps=()
@@ -31,7 +32,7 @@ clang       first
 asan        first
 tsan        first
 fuzzers     first
-tidy        beside
+tidy        below
 unit_asan   beside
 scout       beside
 cli         beside
@@ -77,7 +78,7 @@ step_cli() { cli_tests; }
 # A command line's test of each program, each done in a few seconds.
 step_cli_quick() { cli_tests usage input dims analyze scout_usage scout_fail; }
 # What measures this machine's CPU, or sees what else runs on it, is scout_cpu.
-on_cpu=(models passes)
+on_cpu=(models beside)
 # The others wait most of their time.
 step_scout() { JOBS=$((JOBS * 2)) tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]/#/-}"; }
 step_scout_cpu() { JOBS=1 tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]}"; }
@@ -110,10 +111,13 @@ keep_time() { # NAME SECONDS
 }
 
 run_step() {
-    local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last took
+    local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last took priority=()
     # A program of its own: inside a function whose status is looked at, `set -e` would not end it at a failure.
-    if [[ ${how[$name]} == beside ]]; then local -x JOBS=1; fi
-    $foreground bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
+    case ${how[$name]} in
+        beside) local -x JOBS=1 ;;
+        below) priority=(nice -n 19) ;;
+    esac
+    $foreground "${priority[@]}" bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
     took=$((SECONDS - start))
     last=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1) || true # make may have the last word
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
@@ -156,7 +160,7 @@ case $* in
     '') wanted=("${steps[@]}") group=test ;;
     check) wanted=("${check_steps[@]}") group=check ;;
 esac
-said=() first=() beside=() alone=()
+said=() first=() beside=() below=() alone=()
 for name in "${wanted[@]}"; do
     if [[ -z ${how[$name]:-} ]]; then
         echo "no step is called $name; there are: ${steps[*]}" >&2
@@ -175,7 +179,9 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 begun=$SECONDS
 for name in "${first[@]}"; do run_step "$name"; done
-pool run_step "${beside[@]}"
+for name in "${below[@]}"; do run_step "$name"; done &
+(pool run_step "${beside[@]}") # apart from what runs below, which takes no place in it
+wait
 for name in "${alone[@]}"; do run_step "$name"; done
 
 for name in "${wanted[@]}"; do

@@ -2,6 +2,7 @@
 # Runs the test scripts of a folder (FOLDER/test_*.sh) side by side, each in a process and a scratch folder of its own,
 # and adds up; what failing ones say comes last. What scripts need is in the environment, set by the folder's own run.sh.
 # Usage: tests/scripts.sh FOLDER [NAME | -NAME]…   NAME: only FOLDER/test_NAME.sh; -NAME: all but it. JOBS: how many at once.
+# LONG: names of those that take longest; they begin first, so that none of them runs on alone.
 set -euo pipefail
 # shellcheck source=tests/pool.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pool.sh"
@@ -32,21 +33,23 @@ run_one() { # SCRIPT   what it said in one piece, or into the folder of results 
     printf '%s\n' "$output"
 }
 
-wanted=() spared=() scripts=()
+read -r -a long <<<"${LONG:-}"
+wanted=() spared=() begin=() scripts=()
 for name; do
     if [[ $name == -* ]]; then spared+=("${name#-}"); else wanted+=("$name"); fi
 done
 for script in "$folder"/test_*.sh; do
     name=${script##*/test_} name=${name%.sh}
     if ((${#wanted[@]} > 0)) && [[ " ${wanted[*]} " != *" $name "* ]]; then continue; fi
-    if [[ " ${spared[*]} " != *" $name "* ]]; then scripts+=("$script"); fi
+    if [[ " ${spared[*]} " == *" $name "* ]]; then continue; fi
+    if [[ " ${long[*]} " == *" $name "* ]]; then begin+=("$script"); else scripts+=("$script"); fi
 done
-for name in "${wanted[@]}" "${spared[@]}"; do
+for name in "${wanted[@]}" "${spared[@]}" "${long[@]}"; do
     if [[ ! -e $folder/test_$name.sh ]]; then
         echo "no test is called $name: $folder/test_$name.sh is not there" >&2
         exit 2
     fi
 done
-pool run_one "${scripts[@]}"
+pool run_one "${begin[@]}" "${scripts[@]}"
 find "$results" -name '*.failure' -exec cat {} +
 cat "$results"/*.counts | awk '{p += $1; f += $2; s += $3} END {printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0}'

@@ -163,10 +163,9 @@ static bool all_digits(const char *s, size_t n) {
 /* How long the first operand is where a name is subtractions; 0: they leave something that is no operand. A name is one
  * where it is known; `loosely`, also where a number is taken from it. */
 static size_t first_operand(const expr *e, const char *s, const size_t *end, int parts, bool loosely) {
-    size_t length[BIND_EXPR_PARTS]; /* of the longest operand that begins with a part and leaves only operands */
+    size_t length[BIND_EXPR_PARTS] = {0}; /* of the longest operand that begins with a part and leaves only operands */
     for (int k = parts - 1; k >= 0; k--) {
         const size_t start = k > 0 ? end[k - 1] + 1 : 0;
-        length[k] = 0;
         for (int last = parts - 1; last >= k && length[k] == 0; last--) {
             const size_t size = end[last] - start;
             if (size == 0 || (last + 1 < parts && length[last + 1] == 0)) continue;

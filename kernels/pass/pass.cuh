@@ -88,6 +88,21 @@ template <int VEC> __device__ __forceinline__ void narrow(int, const float *x, b
     for (int i = 0; i < VEC; i++) to.at[i] = __float_as_uint(x[i]);
 }
 
+/* One element of fp32, fp16 or bf16. */
+__device__ __forceinline__ float load_float(int type, const void *x, int64_t at) {
+    if (type == PASS_FP32) return ((const float *)x)[at];
+    const unsigned short bits = ((const unsigned short *)x)[at];
+    return type == PASS_FP16 ? __half2float(__ushort_as_half(bits)) : __uint_as_float((unsigned)bits << 16);
+}
+
+__device__ __forceinline__ void store_float(int type, void *y, int64_t at, float x) {
+    if (type == PASS_FP32)
+        ((float *)y)[at] = x;
+    else
+        ((unsigned short *)y)[at] =
+            type == PASS_FP16 ? __half_as_ushort(__float2half_rn(x)) : __bfloat16_as_ushort(__float2bfloat16_rn(x));
+}
+
 /* --- places --- */
 
 /* Division of numbers below 2^31 by one that is known before. */

@@ -72,20 +72,6 @@ __global__ void __launch_bounds__(threads) find_taps(const job p, int axis) {
     p.table[axis][i] = found;
 }
 
-__device__ __forceinline__ float load(int type, const void *x, int64_t at) {
-    if (type == PASS_FP32) return ((const float *)x)[at];
-    const unsigned short bits = ((const unsigned short *)x)[at];
-    return type == PASS_FP16 ? __half2float(__ushort_as_half(bits)) : __uint_as_float((unsigned)bits << 16);
-}
-
-__device__ __forceinline__ void store(int type, void *y, int64_t at, float x) {
-    if (type == PASS_FP32)
-        ((float *)y)[at] = x;
-    else
-        ((unsigned short *)y)[at] =
-            type == PASS_FP16 ? __half_as_ushort(__float2half_rn(x)) : __bfloat16_as_ushort(__float2bfloat16_rn(x));
-}
-
 __global__ void __launch_bounds__(threads) mix(const job p) {
     const int64_t step = (int64_t)gridDim.x * threads;
     for (int64_t at = (int64_t)blockIdx.x * threads + threadIdx.x; at < p.elements; at += step) {
@@ -99,9 +85,9 @@ __global__ void __launch_bounds__(threads) mix(const job p) {
                 const int64_t line = ((plane * p.s.in[0] + deep.places[d]) * p.s.in[1] + high.places[h]) * p.s.in[2];
                 const float weight = deep.weights[d] * high.weights[h];
                 for (int w = 0; w < p.counts[2]; w++)
-                    sum += weight * wide.weights[w] * load(p.s.type, p.in, line + wide.places[w]);
+                    sum += weight * wide.weights[w] * pass::load_float(p.s.type, p.in, line + wide.places[w]);
             }
-        store(p.s.type, p.out, at, sum);
+        pass::store_float(p.s.type, p.out, at, sum);
     }
 }
 

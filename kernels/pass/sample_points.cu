@@ -16,20 +16,6 @@ struct job {
     pass::radix places; /* column, row, channel, image or region */
 };
 
-__device__ __forceinline__ float load(int type, const void *x, int64_t at) {
-    if (type == PASS_FP32) return ((const float *)x)[at];
-    const unsigned short bits = ((const unsigned short *)x)[at];
-    return type == PASS_FP16 ? __half2float(__ushort_as_half(bits)) : __uint_as_float((unsigned)bits << 16);
-}
-
-__device__ __forceinline__ void store(int type, void *y, int64_t at, float x) {
-    if (type == PASS_FP32)
-        ((float *)y)[at] = x;
-    else
-        ((unsigned short *)y)[at] =
-            type == PASS_FP16 ? __half_as_ushort(__float2half_rn(x)) : __bfloat16_as_ushort(__float2bfloat16_rn(x));
-}
-
 /* --- points of a grid --- */
 
 __device__ double reflect(double x, double least, double most) {
@@ -84,15 +70,15 @@ __device__ axis_taps taps_of(const sample_points_shape &s, int axis, double told
 
 __device__ float point_at(const job &p, int64_t image, int64_t channel, int64_t row, int64_t col) {
     const int64_t at = ((image * p.s.out[0] + row) * p.s.out[1] + col) * 2;
-    const axis_taps x = taps_of(p.s, 1, (double)load(p.s.side_type, p.side, at)),
-                    y = taps_of(p.s, 0, (double)load(p.s.side_type, p.side, at + 1));
+    const axis_taps x = taps_of(p.s, 1, (double)pass::load_float(p.s.side_type, p.side, at)),
+                    y = taps_of(p.s, 0, (double)pass::load_float(p.s.side_type, p.side, at + 1));
     const int64_t base = (image * p.s.channels + channel) * p.s.in[0];
     float sum = 0;
     for (int r = 0; r < y.count; r++)
         for (int c = 0; c < x.count; c++)
             if (y.places[r] >= 0 && x.places[c] >= 0)
                 sum += y.weights[r] * x.weights[c] *
-                       load(p.s.type, p.in, (base + y.places[r]) * p.s.in[1] + x.places[c]);
+                       pass::load_float(p.s.type, p.in, (base + y.places[r]) * p.s.in[1] + x.places[c]);
     return sum;
 }
 
@@ -115,8 +101,8 @@ __device__ float bin_of(const job &p, int64_t region, int64_t channel, const int
     int64_t points[2];
     for (int d = 0; d < 2; d++) {
         const double offset = p.s.half ? 0.5 : 0;
-        const double begin = (double)load(p.s.side_type, p.side, 4 * region + 1 - d) * p.s.scale - offset;
-        double all = (double)load(p.s.side_type, p.side, 4 * region + 3 - d) * p.s.scale - offset - begin;
+        const double begin = (double)pass::load_float(p.s.side_type, p.side, 4 * region + 1 - d) * p.s.scale - offset;
+        double all = (double)pass::load_float(p.s.side_type, p.side, 4 * region + 3 - d) * p.s.scale - offset - begin;
         if (!p.s.half) all = fmax(all, 1.0);
         size[d] = all / (double)p.s.out[d];
         from[d] = begin + (double)bin[d] * size[d];
@@ -133,7 +119,7 @@ __device__ float bin_of(const job &p, int64_t region, int64_t channel, const int
             for (int k = 0; k < 4; k++) {
                 const float weight = (k & 2 ? y.above : 1 - y.above) * (k & 1 ? x.above : 1 - x.above);
                 const int64_t row = k & 2 ? y.high : y.low, col = k & 1 ? x.high : x.low;
-                const float term = weight * load(p.s.type, p.in, (base + row) * p.s.in[1] + col);
+                const float term = weight * pass::load_float(p.s.type, p.in, (base + row) * p.s.in[1] + col);
                 all = p.s.mode != SAMPLE_POINTS_MAX ? all + term : any ? fmaxf(all, term) : term;
                 any = true;
             }
@@ -150,7 +136,7 @@ __global__ void __launch_bounds__(threads) sample(const job p) {
         const int64_t col = pass::radix_next(p.places, 0, which), row = pass::radix_next(p.places, 1, which),
                       channel = pass::radix_next(p.places, 2, which);
         const int64_t bin[] = {row, col};
-        store(p.s.type, p.out, at,
+        pass::store_float(p.s.type, p.out, at,
               p.batches ? bin_of(p, which, channel, bin) : point_at(p, which, channel, row, col));
     }
 }

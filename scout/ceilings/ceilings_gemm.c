@@ -156,9 +156,15 @@ static scout_answer ceilings_product_open(void *context, const ceilings_search_p
                                           scout_why *why) {
     const ceilings_product_pool *pool = context;
     const int64_t shape[3] = {point->m, point->n, point->k};
-    if (point->layout >= pool->layout_count) return scout_say(why, SCOUT_NO, "layout", "there is no such layout");
+    if (point->layout >= pool->layout_count) {
+        scout_say(why, SCOUT_NO, "layout", "there is no such layout");
+        return SCOUT_NO;
+    }
     product *x = calloc(1, sizeof *x);
-    if (!x) return scout_say(why, SCOUT_FAILED, "memory", "no memory on the host");
+    if (!x) {
+        scout_say(why, SCOUT_FAILED, "memory", "no memory on the host");
+        return SCOUT_FAILED;
+    }
     x->pool = pool;
     x->work = (ceilings_work){.lab = pool->lab, .enqueue = enqueue_product, .context = x};
     scout_answer answer = product_describe(x, pool->precision, shape, pool->layouts[point->layout], why);

@@ -416,7 +416,7 @@ static void drop_behind(const course *c, double factor) {
     for (int k = 0; k < c->count; k++) {
         lanes_lane *l = &c->lanes[k];
         if (!is_rival(l) || l == best || leads(c, l)) continue;
-        const bool late = base && runs(base) && l->time_s > factor * base->time_s;
+        const bool late = c->baseline >= 0 && runs(base) && l->time_s > factor * base->time_s;
         if (late || l->time_s > factor * best->time_s) l->raced_out = true;
     }
 }

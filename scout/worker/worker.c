@@ -118,10 +118,9 @@ static const scout_device_api *device_of_word(const char *word, int32_t *ordinal
     const size_t n = colon ? (size_t)(colon - word) : strlen(word);
     snprintf(name, sizeof name, "%.*s", (int)n, word);
     const scout_device_api *api = plugins_device_named(name);
-    const char *missing = api ? NULL : plugins_device_why(name);
     *ordinal = colon ? (int32_t)strtol(colon + 1, NULL, 10) : 0;
-    if (missing) {
-        scout_say(why, SCOUT_NO, "hardware", "there is no device %.40s: %.170s", name, missing);
+    if (!api) {
+        scout_say(why, SCOUT_NO, "hardware", "there is no device %.40s: %.170s", name, plugins_device_why(name));
         return NULL;
     }
     scout_why none = {.code = ""};

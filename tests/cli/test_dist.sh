@@ -40,6 +40,6 @@ check "for another machine: libraries of this one are refused" exits 4
 check "for another machine: which" says "which another machine may not have"
 copy
 rm -f bad/lib/ceiling-scout/scout_cuda.so
-run "$make_dist" bad "80 90a"
+run "$make_dist" bad "80 90"
 check "for another machine: no device where one is promised" says "no scout_cuda.so"
 finish

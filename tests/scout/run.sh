@@ -7,5 +7,5 @@ SCOUT=$(realpath "${1:?usage: tests/scout/run.sh SCOUT_BATCH SCRIPTED_FOLDER [NA
 SCRIPTED=$(realpath "${2:?usage: tests/scout/run.sh SCOUT_BATCH SCRIPTED_FOLDER [NAME]...}")
 shift 2
 ROOT=$(cd "$here/../.." && pwd)
-export SCOUT SCRIPTED ROOT
+export SCOUT SCRIPTED ROOT LONG="resume replay"
 exec "$ROOT/tests/scripts.sh" "$here" "$@"

@@ -40,6 +40,7 @@ echo "$killed kills in $rounds folders, $late came too late"
 check "there were as many kills as there should be" test "$killed" = "$kills"
 # stopped while figures are refined: it is said, and the cache does not take the figures for finished ones
 export CEILING_SCOUT_SCRIPTED_SLOW_US=20000
+: >stopped_err.txt # there for the first look, however late the program begins
 "$SCOUT" "${DEVICE[@]}" ops.json -o stopped --device scripted:0 --cache-dir "$PWD/stopped_cache" >stopped.txt 2>stopped_err.txt </dev/null &
 pid=$!
 for ((k = 0; k < 600; k++)); do

@@ -10,7 +10,7 @@ mkdir -p "$folder"
 program=${GEMM_BENCH:-}
 if [ -z "$program" ]; then
     program=$folder/gemm_bench
-    nvcc -std=c++17 -I. -O3 -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_90,code=compute_90 \
+    nvcc -std=c++17 -I. -O3 '-gencode=arch=compute_90,code=[sm_90,compute_90]' \
         -o "$program" kernels/product/gemm_*.cu tests/gpu/kernels/gemm_bench.cu -ldl || exit 1
 fi
 # cuBLASLt: the loader's own places, the toolkit's, then the one that a Python package brought.
