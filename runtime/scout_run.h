@@ -224,18 +224,18 @@ SCOUT_RUN_API int32_t scout_run_elementwise(scout_run *run, const char *what, co
 
 /* Packs the constant side of an operation for the plan that runs it. The operation is told as for its launch, once for
  * each set of sizes that it will be launched with: another number of rows may run another algorithm, which packs
- * otherwise. The weight's data is read before this returns, and is not needed any more then. SCOUT_RUN_UNSUPPORTED:
- * what runs here takes the weight as it is. */
+ * otherwise. On CUDA what writes the weight has been waited for. Its data is read before this returns, and is not
+ * needed any more then. SCOUT_RUN_UNSUPPORTED: what runs here takes the weight as it is. */
 SCOUT_RUN_API int32_t scout_pack_weight_gemm(scout_run *run, const scout_run_tensor *a, const scout_run_tensor *b,
-                                             const scout_run_tensor *c, const scout_run_gemm_more *more, void *stream,
-                                             scout_run_weight **weight, scout_run_error *error);
+                                             const scout_run_tensor *c, const scout_run_gemm_more *more,
+                                             scout_run_weight **packed, scout_run_error *error);
 SCOUT_RUN_API int32_t scout_pack_weight_conv(scout_run *run, const scout_run_tensor *input,
                                              const scout_run_tensor *weight, const scout_run_tensor *output,
-                                             const scout_run_conv_more *more, void *stream, scout_run_weight **packed,
+                                             const scout_run_conv_more *more, scout_run_weight **packed,
                                              scout_run_error *error);
 /* Of an operation by its key, with its tensors as for scout_run_launch; what is no weight or scale may be NULL. */
-SCOUT_RUN_API int32_t scout_pack_weight(const scout_run_op *op, void *const *tensors, void *stream,
-                                        scout_run_weight **weight, scout_run_error *error);
+SCOUT_RUN_API int32_t scout_pack_weight(const scout_run_op *op, void *const *tensors, int32_t count,
+                                        scout_run_weight **packed, scout_run_error *error);
 SCOUT_RUN_API uint64_t scout_run_weight_bytes(const scout_run_weight *weight);
 /* When the device has done all launches with it. NULL is fine. */
 SCOUT_RUN_API void scout_run_weight_free(scout_run_weight *weight);
