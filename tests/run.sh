@@ -43,6 +43,7 @@ fuzz        beside
 page        beside
 unit_avx2   beside
 rust        beside
+python      beside
 golden_reports beside
 rooms       beside
 words       beside
@@ -83,6 +84,7 @@ step_scout_cpu() { JOBS=1 tests/scout/run.sh bin/scout_batch $release/scripted "
 step_page() { tests/page/run.sh bin/analyze; }
 step_dispatch() { tests/dispatch/run.sh; }
 step_rust() { tests/rust/run.sh; }
+step_python() { tests/python/run.sh; }
 step_golden() { tests/golden/run.sh bin/extract_ops; }
 step_golden_reports() { tests/golden/analyze.sh bin/analyze; }
 step_hostile() { tests/hostile/run.sh; }

@@ -1,0 +1,20 @@
+"""Ceiling Scout in Python: measured verdicts on models, dispatch tables, and what they name, run.
+
+    import ceiling_scout as scout
+    table = scout.load("dispatch.json")
+    entry = table.lookup("gemm", shape=(1, 4096, 4096), dtype="fp16")
+
+Nothing but the C libraries and programs that lie in the wheel is needed; NumPy and PyTorch are used where an array is
+theirs."""
+from __future__ import annotations
+
+from ._measure import Measurement, Variant, Variants, benchmark, detect_ceiling
+from ._profile import Profile, Row, profile, read
+from .devices import Device, devices
+from .errors import LibraryMissing, ProgramFailed, ScoutError, TableBad, TableRefused
+from .sparsity import Sparsity, detect_sparsity
+from .table import Ends, Entry, Table, key_of, load
+
+__all__ = ["Device", "Ends", "Entry", "LibraryMissing", "Measurement", "Profile", "ProgramFailed", "Row", "ScoutError",
+           "Sparsity", "Table", "TableBad", "TableRefused", "Variant", "Variants", "benchmark", "detect_ceiling",
+           "detect_sparsity", "devices", "key_of", "load", "profile", "read"]
