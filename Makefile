@@ -21,7 +21,8 @@
 ## make bench-analyze           speed and memory of analyze on 100,000 reports
 ## make bench-page              whether a page of 5,000 operations opens and sorts within a second
 ## make bench-dispatch          a lookup in a dispatch table of 10,000 operations, beside a hash table and a list
-## make install                 copy the programs, libscout_dispatch, manual pages, completions, a plugin's headers and the documents to
+## make bench-run               what a launch of libscout_run costs beside calling the plan that it launches; BLOCKS= of them (51)
+## make install                 copy the programs, libscout_dispatch, libscout_run, manual pages, completions, a plugin's headers and the documents to
 ##                              $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the same for other machines: out/dist/ceiling-scout, a tree that can be put anywhere (libraries inside,
 ##                              CUDA code for DIST_ARCHS="80 89 90a 100": takes four times as long as one)
@@ -92,6 +93,7 @@ include mk/build.mk
 include mk/profile.mk
 include mk/validate.mk
 include mk/dispatch.mk
+include mk/runtime.mk
 include mk/checks.mk
 include mk/install.mk
 include mk/python.mk

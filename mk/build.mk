@@ -7,17 +7,18 @@ EXTRACT_SOURCES := $(sort $(wildcard extract/*.c extract/*/*.c))
 SCOUT_SOURCES := $(sort $(filter-out scout/cuda/%,$(wildcard scout/*.c scout/*/*.c scout/*/*/*.c)))
 ANALYZE_SOURCES := $(sort $(wildcard analyze/*.c analyze/*/*.c))
 DISPATCH_SOURCES := $(sort $(wildcard dispatch/*.c))
+RUNTIME_SOURCES := $(sort $(wildcard runtime/*.c))
 FRONT_SOURCES := $(sort $(wildcard front/*.c))
-SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES) $(DISPATCH_SOURCES) $(FRONT_SOURCES)
+SOURCES := $(COMMON_SOURCES) $(EXTRACT_SOURCES) $(SCOUT_SOURCES) $(ANALYZE_SOURCES) $(DISPATCH_SOURCES) $(RUNTIME_SOURCES) $(FRONT_SOURCES)
 MAIN_SOURCES := extract/extract_main.c scout/scout_main.c analyze/analyze_main.c front/front_main.c
-# Threads that share anything are a worker's: the thread sanitizer builds scout_batch and its tests alone.
-TRIED_tsan := common/% scout/%
+# Threads that share anything are a worker's and the runtime's: the thread sanitizer builds these and their tests alone.
+TRIED_tsan := common/% scout/% dispatch/% runtime/%
 PART_SOURCES := $(filter-out $(MAIN_SOURCES),$(filter $(or $(TRIED_$(MODE)),%),$(SOURCES)))
 UNIT_SOURCES := $(sort $(filter-out tests/unit/cuda/test_cuda_%,$(wildcard tests/unit/*/test_*.c)))
 UNIT_HELPERS := $(sort $(filter-out tests/unit/cuda/% $(UNIT_SOURCES),$(wildcard tests/unit/*/*.c)) $(wildcard tests/fakes/*.c))
 FUZZ_SOURCES := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_HELPERS := $(filter-out $(FUZZ_SOURCES),$(wildcard tests/fuzz/*.c))
-HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h scout/*.h scout/*/*.h scout/*/*/*.h analyze/*.h analyze/*/*.h dispatch/*.h front/*.h tests/*/*.h tests/*/*/*.h))
+HEADERS := $(sort $(wildcard common/*.h extract/*.h extract/*/*.h scout/*.h scout/*/*.h scout/*/*/*.h analyze/*.h analyze/*/*.h dispatch/*.h runtime/*.h front/*.h tests/*/*.h tests/*/*/*.h))
 PROTOS := $(sort $(wildcard extract/*/*.proto))
 
 GENERATED := $(patsubst %.proto,$(BUILD)/gen/%.pb-c.c,$(notdir $(PROTOS)))
@@ -102,6 +103,10 @@ FAULTS := malloc calloc realloc free strdup strndup realpath mmap munmap open me
 LDFLAGS_test_faults := $(FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs
 STUDY_FAULTS := malloc calloc realloc free strdup strndup realpath open close fstat read write fsync rename opendir closedir
 LDFLAGS_test_study_faults := $(STUDY_FAULTS:%=-Wl,--wrap=%) -Wl,-z,muldefs
+
+# A launch of the runtime that is ready calls none of these.
+UNREADY := malloc calloc realloc pthread_mutex_lock
+LDFLAGS_test_run_threads := $(UNREADY:%=-Wl,--wrap=%)
 
 # Archives that only name their objects: a test holds what it calls, and is linked in a moment.
 PARTS := $(BUILD)/parts.a

@@ -61,15 +61,15 @@ how+=([programs]=first [unit_quick]=first [cli_quick]=beside)
 step_gcc() { build all units scripted manual; } # and the CUDA device, where the toolkit is
 step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
 step_asan() { build MODE=asan modal units; }
-step_tsan() { build MODE=tsan out/build/tsan-gcc/unit/test_ahead; }
+step_tsan() { build MODE=tsan out/build/tsan-gcc/unit/test_ahead out/build/tsan-gcc/unit/test_run_threads; }
 step_fuzzers() { build MODE=fuzz CC=clang fuzzers; }
 step_programs() { build bin/extract_ops bin/scout_batch bin/analyze units scripted; }
 step_unit() { tests/unit/run.sh $release/unit; }
 step_unit_quick() { tests/unit/run.sh --quick $release/unit; }
 step_unit_clang() { tests/unit/run.sh out/build/release-clang-test/unit; }
 step_unit_asan() { tests/unit/run.sh out/build/asan-gcc/unit; }
-# What several threads of a worker share.
-step_unit_tsan() { tests/unit/run.sh out/build/tsan-gcc/unit ahead; }
+# What several threads of a worker, or of a program that launches, share.
+step_unit_tsan() { tests/unit/run.sh out/build/tsan-gcc/unit; }
 # What calls oneDNN, held to what processors without AVX-512 have of it.
 step_unit_avx2() { ONEDNN_MAX_CPU_ISA=AVX2 tests/unit/run.sh $release/unit cpu; }
 cli_tests() { SCOUT=$PWD/bin/scout_batch SCRIPTED=$PWD/$release/scripted tests/cli/run.sh bin/extract_ops "$@"; }

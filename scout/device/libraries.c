@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_OPENED = 64, MAX_NOTES = 16 };
@@ -36,6 +37,17 @@ static const char *const toolkit_folders[] = {
 void libraries_set_path(const char *folders) {
     free(search_path);
     search_path = folders && *folders ? strdup(folders) : NULL;
+}
+
+bool libraries_pass_path(const char *folders) {
+    static const char name[] = "CEILING_SCOUT_LIBRARY_PATH";
+    const char *before = getenv(name);
+    char *both = NULL;
+    if (!folders) return true;
+    if (asprintf(&both, "%s%s%s", folders, before && *before ? ":" : "", before ? before : "") < 0) return false;
+    const bool good = setenv(name, both, 1) == 0;
+    free(both);
+    return good;
 }
 
 static char notes[MAX_NOTES][400];
@@ -127,6 +139,19 @@ static void *beside_program(search *s) {
     return in_folder(s, lib);
 }
 
+/* Of a library in which this code is, and which a program may have anywhere: the folder of ours beside it. */
+static void *beside_object(search *s) {
+    char folder[PATH_MAX];
+    Dl_info here;
+    if (dladdr(notes, &here) == 0 || !here.dli_fname) return NULL;
+    const char *slash = strrchr(here.dli_fname, '/');
+    const int n = slash ? (int)(slash - here.dli_fname) : 0;
+    if (n == 0 || snprintf(folder, sizeof folder, "%.*s/ceiling-scout", n, here.dli_fname) >= (int)sizeof folder)
+        return NULL;
+    struct stat is;
+    return stat(folder, &is) == 0 && S_ISDIR(is.st_mode) ? in_folder(s, folder) : NULL;
+}
+
 static void *by_loader(search *s) {
     note_folder(s, "the system's loader");
     for (int k = 0; s->names[k]; k++) {
@@ -168,6 +193,7 @@ static void *look_everywhere(search *s) {
     handle = in_list(s, search_path);
     if (!handle) handle = in_list(s, getenv("CEILING_SCOUT_LIBRARY_PATH"));
     if (!handle) handle = beside_program(s);
+    if (!handle) handle = beside_object(s);
     if (!handle) handle = by_loader(s);
     if (!handle && cuda && *cuda && snprintf(folder, sizeof folder, "%s/lib64", cuda) < (int)sizeof folder)
         handle = in_folder(s, folder);

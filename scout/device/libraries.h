@@ -1,5 +1,6 @@
 /* Shared libraries opened at run time, in one documented order, and what was opened. The order: each folder of
- * --library-path, each of $CEILING_SCOUT_LIBRARY_PATH, the program's own folder, ../lib/ceiling-scout beside it, then
+ * --library-path, each of $CEILING_SCOUT_LIBRARY_PATH, the program's own folder, ../lib/ceiling-scout beside it,
+ * ceiling-scout beside the library that this code is in, then
  * the system's loader ($LD_LIBRARY_PATH, ld.so.cache, default folders), then $CUDA_HOME/lib64 and the customary folders
  * of the CUDA toolkit.
  */
@@ -11,6 +12,8 @@
 
 /* Colon-separated, copied; before any libraries_open. NULL: none. */
 void libraries_set_path(const char *folders);
+/* The same by that variable, for the CUDA device's object too, which has a list of its own. false: no memory. */
+bool libraries_pass_path(const char *folders);
 
 /* The handle of the first of `names` (ends with NULL) that opens, or NULL: why says where it was looked for. The same
  * name again gives the same handle. `path` gets the file that was really opened. `global`: its symbols serve what is

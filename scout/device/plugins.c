@@ -47,6 +47,31 @@ const char *plugins_device_why(const char *name) {
     return why.text[0] ? why.text : "there is none";
 }
 
+const scout_device_api *plugins_device_of(const char *word, int32_t *ordinal, scout_why *why) {
+    char name[32];
+    const char *colon = strchr(word, ':');
+    const size_t n = colon ? (size_t)(colon - word) : strlen(word);
+    snprintf(name, sizeof name, "%.*s", (int)n, word);
+    const scout_device_api *api = plugins_device_named(name);
+    const char *missing = api ? NULL : plugins_device_why(name);
+    *ordinal = colon ? (int32_t)strtol(colon + 1, NULL, 10) : 0;
+    if (missing) {
+        scout_say(why, SCOUT_NO, "hardware", "there is no device %.40s: %.170s", name, missing);
+        return NULL;
+    }
+    scout_why none = {.code = ""};
+    const int32_t count = api->count(&none);
+    if (*ordinal >= 0 && *ordinal < count) return api;
+    if (count <= 0) {
+        scout_say(why, SCOUT_NO, "hardware", "there is no device %.40s: %.170s", name,
+                  none.text[0] ? none.text : "none was found");
+    } else {
+        scout_say(why, SCOUT_NO, "hardware", "there is no device %.40s: the last one is %s:%d", word, name,
+                  (int)count - 1);
+    }
+    return NULL;
+}
+
 static int by_priority(const void *a, const void *b) {
     const scout_candidate *x = ((const plugins_candidate *)a)->candidate,
                           *y = ((const plugins_candidate *)b)->candidate;
@@ -64,7 +89,8 @@ static int take(const scout_candidate *const *from, uint32_t n, const source *pl
 
 int plugins_candidates(const scout_device_api *device, uint32_t kind, plugins_candidate *out, int room) {
     int count = take(device->candidates, device->candidate_count, NULL, kind, out, 0, room);
-    for (int k = 0; k < source_count; k++) {
+    const bool listed = plugins_device_named(device->name) == device;
+    for (int k = 0; listed && k < source_count; k++) {
         const scout_plugin *p = sources[k].plugin;
         if (!p->for_device || strcmp(p->for_device, device->name) != 0) continue;
         const bool own = sources[k].built_in || p->device == device;

@@ -31,7 +31,11 @@ const scout_device_api *plugins_device_named(const char *name); /* NULL: none; "
 /* Why a built-in device is not there ("cuda": no driver library libcuda.so.1; …); NULL where it is. */
 const char *plugins_device_why(const char *name);
 
-/* Candidates of a kind on a device (kind 0: all kinds), by priority, high first; ties by name. Borrowed. */
+/* By a word of --device: "cuda:1" is a device's name and which one of them. NULL: why. */
+const scout_device_api *plugins_device_of(const char *word, int32_t *ordinal, scout_why *why);
+
+/* Candidates of a kind on a device (kind 0: all kinds), by priority, high first; ties by name. Borrowed. Of a device
+ * that this process's list does not have, only its own. */
 int plugins_candidates(const scout_device_api *device, uint32_t kind, plugins_candidate *out, int room);
 /* Hash of names, versions and library versions of all candidates of the device: part of cache keys. */
 uint32_t plugins_kinds(const scout_device_api *device); /* a bit for each kind with an implementation */

@@ -115,3 +115,6 @@ const char *operation_precision(const operation *o);
 
 /* What tells two measurements apart beside the regime: the record's key, tf32, sparsity. In the arena. */
 char *operation_key(const operation *o, arena *a);
+/* The operation that has this key, without costs, and without a weight's numbers, which no key tells. Fails through the
+ * arena's guard (STATUS_INPUT). */
+void operation_from_key(const char *key, arena *a, operation *out);

@@ -144,8 +144,6 @@ void measure_rows_list(measurement *m);
 /* Whether preparing a first variant is known to take longer than `most_s` in this process; and what one took. */
 bool measure_rows_dear(const scout_candidate *c, double most_s);
 void measure_rows_took(const scout_candidate *c, double seconds);
-/* A device's candidates of a kind by priority, ties by name; room for PLUGINS_MAX_CANDIDATES. */
-int measure_rows_candidates(const scout_device_api *api, uint32_t kind, plugins_candidate *out);
 /* Makes its plan; `verify`: and holds it against the reference. False: the device was lost. `row` is decided where it
  * failed. */
 bool measure_rows_prepare(measure_row *row, bool verify);

@@ -180,26 +180,9 @@ static void add_candidate(measurement *m, const plugins_candidate *c) {
         add_decided(m, c, answer, &why);
 }
 
-static int by_priority(const void *a, const void *b) {
-    const scout_candidate *x = ((const plugins_candidate *)a)->candidate,
-                          *y = ((const plugins_candidate *)b)->candidate;
-    if (x->priority != y->priority) return x->priority < y->priority ? 1 : -1;
-    return strcmp(x->name, y->name);
-}
-
-/* Of the process's registry; of a device that is not in it, its own. */
-int measure_rows_candidates(const scout_device_api *api, uint32_t kind, plugins_candidate *out) {
-    int count = 0;
-    if (plugins_device_named(api->name) == api) return plugins_candidates(api, kind, out, PLUGINS_MAX_CANDIDATES);
-    for (uint32_t k = 0; k < api->candidate_count && count < PLUGINS_MAX_CANDIDATES; k++)
-        if (api->candidates[k]->kind == kind) out[count++] = (plugins_candidate){.candidate = api->candidates[k]};
-    qsort(out, (size_t)count, sizeof *out, by_priority);
-    return count;
-}
-
 void measure_rows_list(measurement *m) {
     plugins_candidate *list = arena_array(&m->arena, plugins_candidate, PLUGINS_MAX_CANDIDATES);
-    const int count = measure_rows_candidates(m->api, m->op.kind, list);
+    const int count = plugins_candidates(m->api, m->op.kind, list, PLUGINS_MAX_CANDIDATES);
     m->rows = arena_array(&m->arena, measure_row, MEASURE_ROWS);
     if (m->parts) add_candidate(m, &(plugins_candidate){.candidate = m->parts});
     for (int baseline = 1; baseline >= 0; baseline--)

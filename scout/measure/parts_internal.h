@@ -2,7 +2,7 @@
  * plan. */
 #pragma once
 
-#include "scout/measure/choice.h"
+#include "scout/device/choice.h"
 #include "scout/measure/measure_internal.h"
 #include "scout/measure/parts.h"
 

@@ -36,7 +36,8 @@ typedef struct norm_problem {
     int64_t size;
 } norm_problem;
 
-/* An operation does not carry the values of its model; these are the usual ones. */
+/* An operation of a report does not carry the values of its model; these are the usual ones. One that is launched on a
+ * caller's tensors may: the field "epsilon". */
 static inline double norm_epsilon(const char *what) {
     if (!what || strcmp(what, "l2") == 0 || strcmp(what, "lp") == 0) return 0;
     return strcmp(what, "mvn") == 0 ? 1e-18 : 1e-5;
@@ -112,7 +113,7 @@ static inline norm_problem norm_problem_of(const scout_op *op) {
     p.form = norm_form_of(op->what);
     p.rows = op->shape[0], p.cols = op->shape[1];
     p.k0 = p.r0 = p.k1 = p.r1 = p.k2 = p.repeat = 1;
-    p.epsilon = norm_epsilon(op->what);
+    p.epsilon = op_real(op, "epsilon", norm_epsilon(op->what));
     p.power = (int)op_number(op, "p", 2);
     p.size = op_number(op, "size", 1);
     p.alpha = op_real(op, "alpha", 1e-4), p.beta = op_real(op, "beta", 0.75), p.offset = op_real(op, "offset", 1);

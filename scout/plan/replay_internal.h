@@ -3,9 +3,9 @@
  * tells what came of it. */
 #pragma once
 
+#include "scout/device/choice.h"
 #include "scout/input/weights.h"
 #include "scout/measure/bench.h"
-#include "scout/measure/choice.h"
 #include "scout/measure/device_lanes.h"
 #include "scout/plan/binding.h"
 #include "scout/plan/replay.h"

@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "scout/device/identity.h"
+#include "scout/device/libraries.h"
 #include "scout/device/others.h"
 #include "scout/device/plugins.h"
 #include "scout/worker/worker_jobs.h"
@@ -111,32 +112,6 @@ static void send_result(worker *w, json_t *result) {
 
 /* ---- devices ---- */
 
-/* "cuda:1": a device's name and which one of them. */
-static const scout_device_api *device_of_word(const char *word, int32_t *ordinal, scout_why *why) {
-    char name[32];
-    const char *colon = strchr(word, ':');
-    const size_t n = colon ? (size_t)(colon - word) : strlen(word);
-    snprintf(name, sizeof name, "%.*s", (int)n, word);
-    const scout_device_api *api = plugins_device_named(name);
-    const char *missing = api ? NULL : plugins_device_why(name);
-    *ordinal = colon ? (int32_t)strtol(colon + 1, NULL, 10) : 0;
-    if (missing) {
-        scout_say(why, SCOUT_NO, "hardware", "there is no device %.40s: %.170s", name, missing);
-        return NULL;
-    }
-    scout_why none = {.code = ""};
-    const int32_t count = api->count(&none);
-    if (*ordinal >= 0 && *ordinal < count) return api;
-    if (count <= 0) {
-        scout_say(why, SCOUT_NO, "hardware", "there is no device %.40s: %.170s", name,
-                  none.text[0] ? none.text : "none was found");
-    } else {
-        scout_say(why, SCOUT_NO, "hardware", "there is no device %.40s: the last one is %s:%d", word, name,
-                  (int)count - 1);
-    }
-    return NULL;
-}
-
 static json_t *opened_body(const worker *w, const char *word, json_builder *b) {
     char text[IDENTITY_INSTANCE_ROOM];
     json_t *body = json_new_object(b);
@@ -157,7 +132,7 @@ static json_t *opened_body(const worker *w, const char *word, json_builder *b) {
 
 static void on_open(worker *w, const json_t *request, worker_end *end) {
     const char *word = json_string_value(json_object_get(request, "device"));
-    w->api = word ? device_of_word(word, &w->ordinal, &end->why) : NULL;
+    w->api = word ? plugins_device_of(word, &w->ordinal, &end->why) : NULL;
     end->answer = w->api ? SCOUT_OK : SCOUT_NO;
     if (w->api) {
         if (strcmp(w->api->name, "cpu") == 0) others_wait(); /* before its threads begin, for they are as it is */
@@ -211,18 +186,6 @@ static void be_expendable(void) {
     setrlimit(RLIMIT_CORE, &none);
 }
 
-/* The CUDA device's object and the CPU's libraries look where this variable says. */
-static bool pass_library_path(const char *folders) {
-    static const char name[] = "CEILING_SCOUT_LIBRARY_PATH";
-    const char *before = getenv(name);
-    char *both = NULL;
-    if (!folders) return true;
-    if (asprintf(&both, "%s%s%s", folders, before && *before ? ":" : "", before ? before : "") < 0) return false;
-    const bool good = setenv(name, both, 1) == 0;
-    free(both);
-    return good;
-}
-
 /* The constructors of a plugin are foreign code as its launches are; all the rest of a start has the time that drivers
  * need. */
 static void on_plugin(void *context, const char *file) {
@@ -231,7 +194,7 @@ static void on_plugin(void *context, const char *file) {
 }
 
 static bool say_hello(worker *w, const worker_options *options, worker_end *end) {
-    if (!pass_library_path(options->library_path)) {
+    if (!libraries_pass_path(options->library_path)) {
         status_set(&end->st, STATUS_ENVIRONMENT, "out of memory");
     } else if (plugins_load(options->plugins, options->plugin_count, on_plugin, w, &end->st)) {
         worker_send(w, FRAMES_HELLO, json_pack("{s:i, s:i}", "version", FRAMES_VERSION, "pid", (int)getpid()));

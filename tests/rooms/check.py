@@ -5,7 +5,7 @@ import re
 import sys
 
 MOST_FILES = 40  # of a room
-PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze", "front")
+PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze", "runtime", "front")
 GENERATED = (".inc", ".pb-c.h")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
 

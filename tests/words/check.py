@@ -14,7 +14,7 @@ MOST_MEAN, MOST_WORDS = 20, 40
 BANNED = re.compile(r"\b(who|whoever|whom|nobody|somebody|anybody|everybody)\b", re.IGNORECASE)
 COUNTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**/*.md", "rust/*/*.md", "python/*.md")
 READ = COUNTED + ("docs/schema/*.json",)
-PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze", "front")
+PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze", "runtime", "front")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
 # Beside the product: comments alone, and what a shell test is called. Its data may hold any word.
 BESIDE = ("Makefile", "mk/*.mk", "scripts/*", "tests/**/*", "docs/examples/**/*", "rust/**/*", "python/**/*", ".ci/run")

@@ -36,11 +36,11 @@ static pthread_once_t team_once = PTHREAD_ONCE_INIT;
 #define HAS_LEAK_CHECKER
 #endif
 #ifdef HAS_LEAK_CHECKER
-const char *__lsan_default_options(void);
+__attribute__((visibility("default"))) const char *__lsan_default_options(void);
 const char *__lsan_default_options(void) { return "use_tls=0:print_suppressions=0"; }
 /* Without thread-local memory it takes the loader's own lists, its last error and what a thread keeps by keys for lost.
  */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:ld-linux\nleak:_dlerror_run\nleak:pthread_setspecific"; }
 #endif
 

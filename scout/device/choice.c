@@ -1,7 +1,7 @@
 /* Finds the candidate and the variant among those of the device, and prepares the plan. */
-#include "scout/measure/choice.h"
+#include "scout/device/choice.h"
 
-#include "scout/measure/measure_internal.h"
+#include "scout/device/plugins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ scout_answer choice_named(const choice_wish *w, scout_device *device, choice *ou
     plugins_candidate *list = malloc(PLUGINS_MAX_CANDIDATES * sizeof *list);
     scout_answer answer = scout_say(why, SCOUT_NO, "feature", "no candidate %.60s is here", w->candidate);
     if (!list) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
-    const int count = measure_rows_candidates(w->api, w->op->kind, list);
+    const int count = plugins_candidates(w->api, w->op->kind, list, PLUGINS_MAX_CANDIDATES);
     for (int k = 0; k < count; k++)
         if (strcmp(list[k].candidate->name, w->candidate) == 0) {
             answer = prepare(list[k].candidate, w, device, w->variant ? w->variant : "", out, why);
@@ -53,7 +53,7 @@ scout_answer choice_default(const choice_wish *w, scout_device *device, choice *
     plugins_candidate *list = malloc(PLUGINS_MAX_CANDIDATES * sizeof *list);
     scout_answer answer = scout_say(why, SCOUT_NO, "no_candidate", "no implementation of %.80s", w->id);
     if (!list) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
-    const int count = measure_rows_candidates(w->api, w->op->kind, list);
+    const int count = plugins_candidates(w->api, w->op->kind, list, PLUGINS_MAX_CANDIDATES);
     for (int k = 0; k < count; k++) {
         if (!(list[k].candidate->flags & SCOUT_BASELINE)) continue;
         answer = prepare(list[k].candidate, w, device, NULL, out, why);

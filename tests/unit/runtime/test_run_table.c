@@ -1,0 +1,234 @@
+/* What the table says is what runs; else the default, counted and said once. Packed weights belong to one operation. */
+#include "tests/unit/runtime/run_fixture.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define TILED "gemm;shape=8,16,32;layout=nn;type=fp32;weight=fp32;weight_side=b"
+#define GONE  "gemm;shape=4,16,32;layout=nn;type=fp32;weight=fp32;weight_side=b"
+#define PACKS "gemm;shape=64,256,512;layout=nn;type=fp32;weight=fp32;weight_side=b"
+
+static scout_run_error error;
+
+typedef struct product {
+    scout_run_tensor a, b, c;
+    scout_run_gemm_more more;
+} product;
+
+static product make(int64_t m, int64_t n, int64_t k) {
+    const int64_t a[2] = {m, k}, b[2] = {k, n}, c[2] = {m, n};
+    return (product){run_tensor(SCOUT_RUN_FP32, 2, a, 1),
+                     run_tensor(SCOUT_RUN_FP32, 2, b, 2),
+                     run_tensor(SCOUT_RUN_FP32, 2, c, 3),
+                     {.size = sizeof(scout_run_gemm_more), .weight = 'b'}};
+}
+
+static void drop(product *p) { run_free(&p->a), run_free(&p->b), run_free(&p->c); }
+
+static int32_t launch(scout_run *run, const product *p) {
+    return scout_run_gemm(run, &p->a, &p->b, &p->c, &p->more, NULL, &error);
+}
+
+/* The last row and column, from the tensors as they were filled. */
+static bool right(const product *p, const scout_run_tensor *b) {
+    const int64_t at[2] = {p->c.dims[0] - 1, p->c.dims[1] - 1};
+    double sum = 0;
+    for (int64_t k = 0; k < p->a.dims[1]; k++) {
+        const int64_t from[2] = {at[0], k}, to[2] = {k, at[1]};
+        sum += run_of(&p->a, from) * run_of(b, to);
+    }
+    return fabs(run_of(&p->c, at) - sum) < 1e-3;
+}
+
+static void counts_are(const scout_run *run, uint64_t listed, uint64_t unlisted, uint64_t refused, uint64_t unpacked) {
+    scout_run_counts counts;
+    scout_run_count(run, &counts);
+    UNIT_INT(counts.listed, listed);
+    UNIT_INT(counts.unlisted, unlisted);
+    UNIT_INT(counts.refused, refused);
+    UNIT_INT(counts.unpacked, unpacked);
+}
+
+static const char *three_entries(void) {
+    static char text[4096];
+    snprintf(text, sizeof text, "%s,%s,%s", run_entry(TILED, "custom", "cpu_tiled", "", NULL),
+             run_entry(GONE, "custom", "cpu_gone", "tile=7", NULL),
+             run_entry(PACKS, "tuned", "onednn", "weight=packed", "onednn"));
+    return text;
+}
+
+static void the_choice_runs(void) {
+    run_said said = {0};
+    scout_run *run = run_open(run_table(three_entries(), NULL), &said);
+    const scout_run_op *op, *again;
+    scout_run_op_info info = {.size = sizeof info};
+    product p = make(8, 16, 32);
+    UNIT_INT(scout_run_has_table(run), 1);
+    UNIT_TEXT(scout_run_table_note(run), "");
+    for (int k = 0; k < 3; k++) UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+    UNIT_CHECK(right(&p, &p.b));
+    counts_are(run, 3, 0, 0, 0);
+    UNIT_INT(said.lines, 0);
+    UNIT_INT(scout_run_find(run, TILED, &op, &error), SCOUT_RUN_OK);
+    UNIT_INT(scout_run_find(run, TILED, &again, &error), SCOUT_RUN_OK);
+    UNIT_CHECK(op == again);
+    scout_run_op_describe(op, &info);
+    UNIT_TEXT(info.implementation, "cpu_tiled");
+    UNIT_TEXT(info.key, TILED);
+    UNIT_INT(info.listed, 1);
+    UNIT_CHECK(info.expected_us == 9 && info.default_us == 10);
+    /* members behind a smaller size are not touched */
+    scout_run_op_info small = {.size = offsetof(scout_run_op_info, implementation), .variant = "mine"};
+    scout_run_op_describe(op, &small);
+    UNIT_TEXT(small.key, TILED);
+    UNIT_TEXT(small.variant, "mine");
+    drop(&p);
+    scout_run_close(run);
+}
+
+static void a_choice_that_is_gone_is_said_once(void) {
+    run_said said = {0};
+    scout_run *run = run_open(run_table(three_entries(), NULL), &said);
+    product p = make(4, 16, 32);
+    for (int k = 0; k < 3; k++) UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+    UNIT_CHECK(right(&p, &p.b));
+    counts_are(run, 0, 0, 3, 0);
+    UNIT_INT(said.lines, 1);
+    UNIT_CHECK(strstr(said.last, GONE) && strstr(said.last, "cpu_gone tile=7 cannot run here"));
+    drop(&p);
+    scout_run_close(run);
+}
+
+static void what_is_not_listed_is_said_once(void) {
+    run_said said = {0};
+    scout_run *run = run_open(run_table(three_entries(), NULL), &said);
+    product p = make(5, 16, 32);
+    for (int k = 0; k < 3; k++) UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+    counts_are(run, 0, 3, 0, 0);
+    UNIT_INT(said.lines, 1);
+    UNIT_CHECK(strstr(said.last, "the table does not have it: the default runs") != NULL);
+    drop(&p);
+    scout_run_close(run);
+}
+
+static void a_table_of_another_device_is_refused(void) {
+    run_said said = {0};
+    scout_run *run = run_open(run_table(three_entries(), "another"), &said);
+    product p = make(8, 16, 32);
+    UNIT_INT(scout_run_has_table(run), 0);
+    UNIT_INT(said.lines, 1);
+    UNIT_TEXT(said.last, scout_run_table_note(run));
+    UNIT_CHECK(strstr(said.last, "the table was measured with device another") != NULL);
+    UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+    UNIT_CHECK(right(&p, &p.b));
+    counts_are(run, 0, 1, 0, 0);
+    UNIT_INT(said.lines, 1);
+    drop(&p);
+    scout_run_close(run);
+    said.lines = 0;
+    run = run_open("/nowhere/table.json", &said);
+    UNIT_INT(scout_run_has_table(run), 0);
+    UNIT_INT(said.lines, 1);
+    scout_run_close(run);
+}
+
+static void a_shape_between_two_is_found_where_that_is_asked(void) {
+    static char text[4096];
+    snprintf(text, sizeof text, "%s",
+             run_entry("gemm;shape=32,64,64;layout=nn;type=fp32;weight=fp32;weight_side=b", "custom", "cpu_tiled", "",
+                       NULL));
+    text[strlen(text) - 1] = 0;
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used,
+             ", \"ranges\": [{\"places\": [0], \"from\": 32, \"to\": 64, \"step\": 16, \"upper\": "
+             "\"gemm;shape=64,64,64;layout=nn;type=fp32;weight=fp32;weight_side=b\"}]}, %s",
+             run_entry("gemm;shape=64,64,64;layout=nn;type=fp32;weight=fp32;weight_side=b", "custom", "cpu_tiled", "",
+                       NULL));
+    scout_run_options options = {.size = sizeof options, .table = run_table(text, NULL)};
+    product p = make(48, 64, 64);
+    for (uint32_t near = 0; near < 2; near++) {
+        scout_run *run = NULL;
+        options.near_shapes = near;
+        UNIT_INT(scout_run_open(&run, &options, &error), SCOUT_RUN_OK);
+        UNIT_TEXT(scout_run_table_note(run), "");
+        UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+        counts_are(run, near, 1 - near, 0, 0);
+        scout_run_close(run);
+    }
+    drop(&p);
+}
+
+/* ---- packed weights ---- */
+
+static void a_packed_weight_is_of_one_operation(void) {
+    run_said said = {0};
+    scout_run *run = run_open(run_table(three_entries(), NULL), &said);
+    product p = make(64, 256, 512), other = make(32, 256, 512), small = make(8, 16, 32);
+    scout_run_tensor kept = run_tensor(SCOUT_RUN_FP32, 2, p.b.dims, 2);
+    scout_run_weight *weight = NULL, *none = NULL;
+    UNIT_INT(launch(run, &p), SCOUT_RUN_OK); /* plain: the choice wants it packed */
+    UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+    UNIT_CHECK(right(&p, &kept));
+    counts_are(run, 0, 0, 0, 2);
+    UNIT_INT(said.lines, 1);
+    UNIT_CHECK(strstr(said.last, "wants its weight packed") != NULL);
+    if (!UNIT_CHECK(scout_pack_weight_gemm(run, &p.a, &p.b, &p.c, &p.more, &weight, &error) == SCOUT_RUN_OK)) return;
+    UNIT_CHECK(scout_run_weight_bytes(weight) >= 256 * 512 * 4);
+    memset(p.b.data, 0, 256 * 512 * 4); /* it is not looked at any more */
+    memset(p.c.data, 0, 64 * 256 * 4);
+    p.more.packed = other.more.packed = weight;
+    UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+    UNIT_CHECK(right(&p, &kept));
+    counts_are(run, 1, 0, 0, 2);
+    UNIT_INT(launch(run, &other), SCOUT_RUN_INVALID);
+    UNIT_CHECK(strstr(error.text, "packed for this very operation") != NULL);
+    UNIT_INT(scout_pack_weight_gemm(run, &small.a, &small.b, &small.c, &small.more, &none, &error),
+             SCOUT_RUN_UNSUPPORTED);
+    UNIT_CHECK(none == NULL && strstr(error.text, "takes the weight as it is") != NULL);
+    scout_run_weight_free(weight);
+    run_free(&kept);
+    drop(&p), drop(&other), drop(&small);
+    scout_run_close(run);
+}
+
+/* Two values a byte, the low one first; a scale for each block along K. */
+static void an_int4_weight(void) {
+    enum { M = 3, N = 8, K = 64, BLOCK = 32 };
+    scout_run *run = run_open(NULL, NULL);
+    const int64_t a_dims[2] = {M, K}, c_dims[2] = {M, N}, b_dims[2] = {N, K}, s_dims[2] = {N, K / BLOCK};
+    scout_run_tensor a = run_tensor(SCOUT_RUN_FP32, 2, a_dims, 1), c = run_tensor(SCOUT_RUN_FP32, 2, c_dims, 2),
+                     stored = run_tensor(SCOUT_RUN_INT4, 2, b_dims, 3), b = stored,
+                     scales = run_tensor(SCOUT_RUN_FP32, 2, s_dims, 4);
+    b.dims[0] = K, b.dims[1] = N, b.strides[0] = 1, b.strides[1] = K;
+    scout_run_gemm_more more = {.size = sizeof more, .weight = 'b', .scales = &scales};
+    scout_run_weight *weight = NULL;
+    const int32_t packed = scout_pack_weight_gemm(run, &a, &b, &c, &more, &weight, &error);
+    UNIT_CHECK(packed == SCOUT_RUN_OK || packed == SCOUT_RUN_UNSUPPORTED);
+    more.packed = weight;
+    if (UNIT_CHECK(scout_run_gemm(run, &a, &b, &c, &more, NULL, &error) == SCOUT_RUN_OK))
+        for (int64_t i = 0; i < M; i++)
+            for (int64_t j = 0; j < N; j++) {
+                double want = 0;
+                for (int64_t k = 0; k < K; k++)
+                    want += run_at(a.type, a.data, i * K + k) * run_at(SCOUT_RUN_INT4, stored.data, j * K + k) *
+                            run_at(scales.type, scales.data, j * (K / BLOCK) + k / BLOCK);
+                UNIT_CHECK(fabs(run_at(c.type, c.data, i * N + j) - want) < 1e-4 * (fabs(want) + 10));
+            }
+    else
+        printf("  %s\n", error.text);
+    scout_run_weight_free(weight);
+    run_free(&a), run_free(&c), run_free(&stored), run_free(&scales);
+    scout_run_close(run);
+}
+
+int main(void) {
+    UNIT_RUN(the_choice_runs);
+    UNIT_RUN(a_choice_that_is_gone_is_said_once);
+    UNIT_RUN(what_is_not_listed_is_said_once);
+    UNIT_RUN(a_table_of_another_device_is_refused);
+    UNIT_RUN(a_shape_between_two_is_found_where_that_is_asked);
+    UNIT_RUN(a_packed_weight_is_of_one_operation);
+    UNIT_RUN(an_int4_weight);
+    return unit_end();
+}
