@@ -1,12 +1,16 @@
 # The Python package: what it needs of the C code beside libscout_dispatch, and its wheel.
 
-# How zeros of weights are counted, as scout_batch counts them; the package's own, and no library for others.
-SPARSITY_OBJECTS := $(addprefix $(BUILD)/obj/,scout/input/sparsity.o scout/input/sparsity_convert.o common/dtype.o)
+# How zeros of weights are counted, as scout_batch counts them; the package's own, and no library for others. Objects of its
+# own: those of the build are hidden in libraries.
+SPARSITY_OBJECTS := $(addprefix $(BUILD)/python/,scout/input/sparsity.o scout/input/sparsity_convert.o common/dtype.o)
 SPARSITY_SHARED := $(BUILD)/lib/libscout_sparsity.so.1
-WHEEL_FILES := python/README.md python/make_wheel.py $(sort $(wildcard python/ceiling_scout/*))
 
 all: $(SPARSITY_SHARED)
-$(SPARSITY_OBJECTS): ALL_CFLAGS += -fPIC
+$(BUILD)/python/%.o: %.c $(BUILD)/flags
+	$(say) CC $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+-include $(SPARSITY_OBJECTS:.o=.d)
 $(SPARSITY_SHARED): $(SPARSITY_OBJECTS) python/sparsity.map
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)

@@ -200,7 +200,7 @@ def _root(array: Any) -> str:
 # ---- new arrays, of the sort that the caller has ----
 
 def _torch_empty(like: Any, shape: Tuple[int, ...], dtype: str) -> Any:
-    import torch
+    import torch  # type: ignore[import-not-found,unused-ignore]
 
     name = next(n for n in (dtype, *_type(dtype).others) if isinstance(getattr(torch, n, None), torch.dtype))
     return torch.empty(shape, dtype=getattr(torch, name), device=like.device)

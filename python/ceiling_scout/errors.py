@@ -25,3 +25,7 @@ class ProgramFailed(ScoutError):
         super().__init__(said or f"{program} ended with {code}")
         self.program = program
         self.code = code
+
+
+class Unsupported(ScoutError):
+    """Nothing on this device computes the operation."""

@@ -54,6 +54,7 @@ class Sparsity(Shown):
     below: float
     work: Dict[int, float]  # by side: of the dense product's work, what square blocks leave
     norm_lost: Dict[int, float]  # by side: of the weight's norm, what is left out with them
+    hash: str  # of which numbers are zero, as keys have it
 
     @property
     def worth(self) -> bool:
@@ -95,4 +96,5 @@ def detect_sparsity(weight: Any, *, threshold: float = 0.0, dtype: Optional[str]
 
     return Sparsity(facts.rows, facts.cols, facts.zeros, facts.pattern.decode(), facts.block, facts.two_of_four_by_row,
                     facts.two_of_four_by_col, by_size(facts.blocks), by_size(facts.pieces), facts.fewest, facts.most,
-                    facts.same_rows, threshold, conversion.below, by_size(conversion.work), by_size(conversion.lost))
+                    facts.same_rows, threshold, conversion.below, by_size(conversion.work), by_size(conversion.lost),
+                    f"{facts.hash:016x}")
