@@ -10,14 +10,13 @@ RUNTIME_PARTS := $(COMMON_SOURCES) $(wildcard $(RUNTIME_ROOMS:%=%/*.c)) $(RUNTIM
 RUNTIME_OBJECTS := $(RUNTIME_PARTS:%.c=$(BUILD)/obj/%.o)
 RUNTIME_STATIC := $(BUILD)/lib/libscout_run.a
 RUNTIME_SHARED := $(BUILD)/lib/libscout_run.so.$(RUNTIME_VERSION)
-# The thread sanitizer has the parts alone.
 RUNTIME_LIBRARIES := $(filter jansson libxxhash,$(LIBRARIES))
 RUNTIME_LIBS := $(shell pkg-config --libs $(RUNTIME_LIBRARIES) 2>/dev/null)
 
 .PHONY: runtime bench-run
 all: runtime
 runtime: $(RUNTIME_STATIC) $(RUNTIME_SHARED)
-$(RUNTIME_OBJECTS) $(VERSION_TEXT): ALL_CFLAGS += -fPIC -fvisibility=hidden
+$(RUNTIME_OBJECTS): ALL_CFLAGS += -fPIC -fvisibility=hidden
 
 # As libscout_dispatch.a, which a program links behind it.
 $(RUNTIME_STATIC): $(RUNTIME_OBJECTS) $(VERSION_TEXT)

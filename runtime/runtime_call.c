@@ -268,6 +268,16 @@ static void describe(void *context, arena *a, operation *out) {
     out->id = out->name = oprec_id(&out->rec, a);
 }
 
+/* An extra number is told to candidates, and tells operations apart. */
+static const char *finish(void *context, arena *a, scout_op *op) {
+    const describing *d = context;
+    const runtime_extra *extra = &d->call->extra;
+    if (!extra->name) return op->key;
+    const scout_field field = {.name = extra->name, .text = arena_printf(a, "%.17g", extra->value)};
+    runtime_op_tell(op, a, &field);
+    return arena_printf(a, "%s;%s=%s", op->key, field.name, field.text);
+}
+
 static int32_t learn(scout_run *run, runtime_call *call, uint64_t hash, const words *w, known_call **out,
                      scout_run_error *error) {
     describing d = {.call = call};
@@ -277,7 +287,8 @@ static int32_t learn(scout_run *run, runtime_call *call, uint64_t hash, const wo
     if (w->count == WORDS) return runtime_say(error, SCOUT_RUN_INVALID, "expected shorter texts");
     for (int k = 0; k < call->tensor_count; k++)
         if (!check_tensor(call, k, error)) return SCOUT_RUN_INVALID;
-    const int32_t code = runtime_op_find(run, describe, &d, &call->extra, &op, error);
+    const runtime_making making = {describe, finish, &d};
+    const int32_t code = runtime_op_find(run, &making, &op, error);
     if (code != SCOUT_RUN_OK) return code;
     known_call *made = calloc(1, sizeof *made + w->count * sizeof *w->at);
     if (!made) return runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");

@@ -93,7 +93,8 @@ struct scout_run {
 
 /* A candidate and a weight that it has packed. */
 struct scout_run_weight {
-    const scout_run_op *op;
+    const scout_run_op *asked; /* that it was packed for, and is launched as */
+    const scout_run_op *op;    /* what that is with the zeros of this weight: else the same */
     const runtime_way *way;
     void *memory;
     uint64_t bytes;
@@ -107,15 +108,16 @@ void runtime_lanes_free(scout_run *run);
 
 /* A plan for this way; under the lock. */
 scout_answer runtime_way_prepare(const scout_run_op *op, runtime_way *way, scout_plan **plan, scout_why *why);
-/* Tells what an operation is: fills `out`, whose memory is the arena's; fails through its guard. */
-typedef void runtime_describe(void *context, arena *a, operation *out);
-/* A number that no key has and candidates read: a field of that name; name NULL: none. */
-typedef struct runtime_extra {
-    const char *name;
-    double value;
-} runtime_extra;
-int32_t runtime_op_find(scout_run *run, runtime_describe *describe, void *context, const runtime_extra *extra,
-                        const scout_run_op **op, scout_run_error *error);
+/* How an operation is made. `describe` fills `out`, whose memory is the arena's, and fails through its guard. `finish`
+ * (NULL: nothing) adds what candidates read and no key of reports has; it returns the key of the list. */
+typedef struct runtime_making {
+    void (*describe)(void *context, arena *a, operation *out);
+    const char *(*finish)(void *context, arena *a, scout_op *op);
+    void *context;
+} runtime_making;
+int32_t runtime_op_find(scout_run *run, const runtime_making *making, const scout_run_op **op, scout_run_error *error);
+/* One more field of an operation. */
+void runtime_op_tell(scout_op *op, arena *a, const scout_field *field);
 void runtime_ops_free(scout_run *run);
 /* The way that plain tensors go; NULL: they have to be packed. */
 runtime_way *runtime_op_plain(const scout_run_op *op, runtime_why *why);
@@ -126,7 +128,16 @@ int32_t runtime_launch(const scout_run_op *op, void *const *tensors, const scout
                        scout_run_error *error);
 int32_t runtime_pack(const scout_run_op *op, void *const *tensors, scout_run_weight **packed, scout_run_error *error);
 
+/* The operation that a product is with the zeros of this weight, if the table lists it so; else itself. NULL: why. */
+const scout_run_op *runtime_sparse_of(const scout_run_op *op, void *const *tensors, scout_run_error *error);
+
 /* ---- calls: runtime_call.c ---- */
+
+/* A number that no key has and candidates read: a field of that name; name NULL: none. */
+typedef struct runtime_extra {
+    const char *name;
+    double value;
+} runtime_extra;
 
 typedef struct runtime_setting {
     const char *name;

@@ -50,8 +50,8 @@ static scout_answer greet(const scout_run *run, scout_why *why) {
 
 static runtime_way *way_of(const scout_run_op *op, const scout_run_weight *packed, runtime_why *why) {
     if (!packed) return runtime_op_plain(op, why);
-    *why = op->why;
-    return packed->op == op ? (runtime_way *)(uintptr_t)packed->way : NULL;
+    *why = packed->op->why;
+    return packed->asked == op ? (runtime_way *)(uintptr_t)packed->way : NULL;
 }
 
 /* ---- launches ---- */
@@ -80,6 +80,7 @@ int32_t runtime_launch(const scout_run_op *op, void *const *tensors, const scout
         return runtime_say(error, SCOUT_RUN_INVALID,
                            packed ? "expected a weight that was packed for this very operation"
                                   : "expected a packed weight (scout_pack_weight): nothing here takes a plain one");
+    if (packed) op = packed->op;
     const int32_t code = check(op, tensors, packed ? way->needs.packs : 0, error);
     if (code != SCOUT_RUN_OK) return code;
     if (atomic_load_explicit(&run->lost, memory_order_relaxed))
@@ -150,33 +151,41 @@ static scout_answer pack_into(scout_run_weight *w, void *const *tensors, scout_w
 static int32_t check_sides(const scout_run_op *op, void *const *tensors, scout_run_error *error) {
     for (uint32_t k = 0; k < op->op.tensor_count; k++) {
         const scout_tensor *t = &op->op.tensors[k];
-        const bool packs = k + 1 == op->chosen.needs.packs, scales = strcmp(t->name, "scales") == 0;
-        if ((packs || scales) && (!tensors[k] || (uintptr_t)tensors[k] & (alignment_of(op->run, t) - 1)))
+        if ((t->role == SCOUT_WEIGHT || strcmp(t->name, "scales") == 0) &&
+            (!tensors[k] || (uintptr_t)tensors[k] & (alignment_of(op->run, t) - 1)))
             return runtime_say(error, SCOUT_RUN_INVALID, "%s: expected data that begins at a multiple of %llu bytes",
                                t->name, (unsigned long long)alignment_of(op->run, t));
     }
     return SCOUT_RUN_OK;
 }
 
-int32_t runtime_pack(const scout_run_op *op, void *const *tensors, scout_run_weight **packed, scout_run_error *error) {
+static int32_t pack(scout_run_weight *w, void *const *tensors, scout_run_error *error) {
     scout_why why = {.code = ""};
-    *packed = NULL;
-    if (op->chosen.needs.packs == 0)
+    w->op = runtime_sparse_of(w->asked, tensors, error);
+    if (!w->op) return SCOUT_RUN_INVALID;
+    if (w->op->chosen.needs.packs == 0)
         return runtime_say(error, SCOUT_RUN_UNSUPPORTED, "%s %s takes the weight as it is: it is not packed",
-                           op->chosen.candidate->name, op->chosen.variant);
-    const int32_t code = check_sides(op, tensors, error);
-    if (code != SCOUT_RUN_OK) return code;
-    scout_run_weight *w = malloc(sizeof *w);
-    if (!w) return runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");
-    *w = (scout_run_weight){.op = op, .way = &op->chosen, .bytes = op->chosen.needs.pack_bytes};
+                           w->op->chosen.candidate->name, w->op->chosen.variant);
+    w->way = &w->op->chosen;
+    w->bytes = w->way->needs.pack_bytes;
     const scout_answer answer = pack_into(w, tensors, &why);
-    if (answer == SCOUT_OK) {
+    return answer == SCOUT_OK ? runtime_say(error, SCOUT_RUN_OK, "%s", "")
+                              : runtime_answer(w->op->run, answer, &why, "packing a weight", error);
+}
+
+int32_t runtime_pack(const scout_run_op *op, void *const *tensors, scout_run_weight **packed, scout_run_error *error) {
+    *packed = NULL;
+    int32_t code = check_sides(op, tensors, error);
+    if (code != SCOUT_RUN_OK) return code;
+    scout_run_weight *w = calloc(1, sizeof *w);
+    if (!w) return runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");
+    w->asked = op;
+    code = pack(w, tensors, error);
+    if (code == SCOUT_RUN_OK)
         *packed = w;
-        return runtime_say(error, SCOUT_RUN_OK, "%s", "");
-    }
-    const int32_t failed = runtime_answer(op->run, answer, &why, "packing a weight", error);
-    scout_run_weight_free(w);
-    return failed;
+    else
+        scout_run_weight_free(w);
+    return code;
 }
 
 int32_t scout_pack_weight(const scout_run_op *op, void *const *tensors, int32_t count, scout_run_weight **packed,
@@ -192,6 +201,7 @@ uint64_t scout_run_weight_bytes(const scout_run_weight *weight) { return weight-
 
 void scout_run_weight_free(scout_run_weight *w) {
     if (!w) return;
-    if (w->memory && !atomic_load(&w->op->run->lost)) w->op->run->api->release(w->op->run->device, w->memory);
+    scout_run *run = w->asked->run;
+    if (w->memory && !atomic_load(&run->lost)) run->api->release(run->device, w->memory);
     free(w);
 }

@@ -226,30 +226,24 @@ void runtime_ops_free(scout_run *run) {
     }
 }
 
-/* Candidates read it beside the fields that the key has; the key of the list tells it too. */
-static void add_extra(scout_run_op *op, const runtime_extra *extra) {
-    arena *a = &op->arena;
-    op->key = op->op.key;
-    if (!extra || !extra->name) return;
-    scout_field *fields = arena_array(a, scout_field, op->op.field_count + 1);
-    if (op->op.field_count) memcpy(fields, op->op.fields, op->op.field_count * sizeof *fields);
-    fields[op->op.field_count++] = (scout_field){.name = extra->name, .text = arena_printf(a, "%.17g", extra->value)};
-    op->op.fields = fields;
-    op->key = arena_printf(a, "%s;%s=%.17g", op->key, extra->name, extra->value);
+void runtime_op_tell(scout_op *op, arena *a, const scout_field *field) {
+    scout_field *fields = arena_array(a, scout_field, op->field_count + 1);
+    if (op->field_count) memcpy(fields, op->fields, op->field_count * sizeof *fields);
+    fields[op->field_count++] = *field;
+    op->fields = fields;
 }
 
 /* A frame of its own: nothing that is set between guard_enter and a failure is looked at afterwards. */
-static bool build(scout_run_op *op, runtime_describe *describe, void *context, const runtime_extra *extra, guard *g,
-                  scout_why *why) {
+static bool build(scout_run_op *op, const runtime_making *making, guard *g, scout_why *why) {
     operation *o;
     if (!guard_enter(g)) {
         scout_say(why, SCOUT_NO, "error", "%.220s", g->st.text);
         return false;
     }
     o = arena_array(&op->arena, operation, 1);
-    describe(context, &op->arena, o);
+    making->describe(making->context, &op->arena, o);
     if (!kinds_build(o, op->run->workspace_limit, &op->arena, &op->op, why)) return false;
-    add_extra(op, extra);
+    op->key = making->finish ? making->finish(making->context, &op->arena, &op->op) : op->op.key;
     return true;
 }
 
@@ -272,8 +266,8 @@ static scout_run_op *enter(scout_run *run, scout_run_op *op, scout_answer *answe
     return op;
 }
 
-int32_t runtime_op_find(scout_run *run, runtime_describe *describe, void *context, const runtime_extra *extra,
-                        const scout_run_op **out, scout_run_error *error) {
+int32_t runtime_op_find(scout_run *run, const runtime_making *making, const scout_run_op **out,
+                        scout_run_error *error) {
     scout_why why = {.code = ""};
     scout_answer answer = SCOUT_OK;
     guard g;
@@ -284,7 +278,7 @@ int32_t runtime_op_find(scout_run *run, runtime_describe *describe, void *contex
     op->chosen.op = &op->op;
     guard_init(&g);
     arena_init(&op->arena, &g, OP_MEMORY);
-    if (!build(op, describe, context, extra, &g, &why)) {
+    if (!build(op, making, &g, &why)) {
         free_op(op);
         return runtime_say(error, SCOUT_RUN_INVALID, "%s", why.text);
     }
@@ -303,7 +297,8 @@ int32_t scout_run_find(scout_run *run, const char *key, const scout_run_op **op,
     *op = listed(run, key);
     pthread_mutex_unlock(&run->lock);
     if (*op) return runtime_say(error, SCOUT_RUN_OK, "%s", "");
-    return runtime_op_find(run, describe_key, (void *)(uintptr_t)key, NULL, op, error);
+    const runtime_making making = {describe_key, NULL, (void *)(uintptr_t)key};
+    return runtime_op_find(run, &making, op, error);
 }
 
 /* Members beyond the size that the caller knows are not touched. */

@@ -225,7 +225,8 @@ SCOUT_RUN_API int32_t scout_run_elementwise(scout_run *run, const char *what, co
 /* Packs the constant side of an operation for the plan that runs it. The operation is told as for its launch, once for
  * each set of sizes that it will be launched with: another number of rows may run another algorithm, which packs
  * otherwise. On CUDA what writes the weight has been waited for. Its data is read before this returns, and is not
- * needed any more then. SCOUT_RUN_UNSUPPORTED: what runs here takes the weight as it is. */
+ * needed any more then. A weight with zeros runs what the table has for a product with these zeros.
+ * SCOUT_RUN_UNSUPPORTED: what runs here takes the weight as it is. */
 SCOUT_RUN_API int32_t scout_pack_weight_gemm(scout_run *run, const scout_run_tensor *a, const scout_run_tensor *b,
                                              const scout_run_tensor *c, const scout_run_gemm_more *more,
                                              scout_run_weight **packed, scout_run_error *error);

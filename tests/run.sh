@@ -53,6 +53,7 @@ golden      beside
 unit_tsan   beside
 scout_cpu   alone
 dispatch    alone
+runtime     beside
 END
 # `make check`: without the CUDA device, slow unit tests and all that needs a second build.
 check_steps=(programs unit_quick cli_quick golden_reports rooms format golden)
@@ -83,6 +84,7 @@ step_scout() { JOBS=$((JOBS * 2)) tests/scout/run.sh bin/scout_batch $release/sc
 step_scout_cpu() { JOBS=1 tests/scout/run.sh bin/scout_batch $release/scripted "${on_cpu[@]}"; }
 step_page() { tests/page/run.sh bin/analyze; }
 step_dispatch() { tests/dispatch/run.sh; }
+step_runtime() { tests/runtime/run.sh; }
 step_rust() { tests/rust/run.sh; }
 step_python() { tests/python/run.sh; }
 step_golden() { tests/golden/run.sh bin/extract_ops; }

@@ -82,9 +82,25 @@ static scout_field *field(const char *name, int64_t number, scout_field *at) {
     return at + 1;
 }
 
-static void tell(scout_op *op, const sparsity_facts *f, bool k_last, arena *a) {
+/* --- the whole --- */
+
+int weights_place_of(const scout_op *op) {
+    for (uint32_t k = 0; k < op->tensor_count; k++)
+        if (op->tensors[k].role == SCOUT_WEIGHT) return (int)k;
+    return -1;
+}
+
+/* b as [N,K], a as [M,K]. */
+static bool is_k_last(const scout_op *op, const scout_tensor *t) {
+    const bool b_side = strcmp(t->name, "b") == 0, stored_t = op->layout && op->layout[b_side ? 1 : 0] == 't';
+    return b_side == stored_t;
+}
+
+void weights_tell(scout_op *op, const sparsity_facts *f, arena *a) {
     static const char *const names[SPARSITY_SIZES] = {"weight_blocks_16", "weight_blocks_32", "weight_blocks_64",
                                                       "weight_blocks_128"};
+    const int weight = weights_place_of(op);
+    const bool k_last = weight >= 0 && is_k_last(op, &op->tensors[weight]);
     scout_field *fields = arena_array(a, scout_field, op->field_count + FIELDS), *at = fields + op->field_count;
     if (op->field_count) memcpy(fields, op->fields, op->field_count * sizeof *fields);
     at = field("weight_nonzeros", f->nonzeros, at);
@@ -96,14 +112,6 @@ static void tell(scout_op *op, const sparsity_facts *f, bool k_last, arena *a) {
     }
     op->fields = fields;
     op->field_count += FIELDS;
-}
-
-/* --- the whole --- */
-
-static int weight_of(const scout_op *op) {
-    for (uint32_t k = 0; k < op->tensor_count; k++)
-        if (op->tensors[k].role == SCOUT_WEIGHT) return (int)k;
-    return -1;
 }
 
 /* The device may have no room for a copy, or no way: then the host looks at it. */
@@ -136,8 +144,7 @@ static bool count_on_device(const weights_counter *c, const scout_tensor *t, int
 static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64_t seed, const weights_counter *counter,
                  arena *a, weights_content *out, scout_why *why) {
     const int64_t rows = t->dims[t->rank - 2], cols = t->dims[t->rank - 1];
-    const bool b_side = strcmp(t->name, "b") == 0, stored_t = op->layout && op->layout[b_side ? 1 : 0] == 't';
-    const bool k_last = b_side == stored_t; /* b as [N,K], a as [M,K] */
+    const bool k_last = is_k_last(op, t);
     out->bytes = calloc(1, t->bytes);
     if (!out->bytes) {
         scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory for a weight of %.3g MB",
@@ -152,7 +159,7 @@ static bool fill(const operation *o, scout_op *op, const scout_tensor *t, uint64
         (count_on_device(counter, t, rows, cols, out) ||
          sparsity_analyse(out->bytes, (dtype)t->type, rows, cols, &out->facts)) &&
         sparsity_convert(out->bytes, (dtype)t->type, &out->facts, o->threshold, &out->conversion)) {
-        if (o->sparsity > 0) tell(op, &out->facts, k_last, a);
+        if (o->sparsity > 0) weights_tell(op, &out->facts, a);
         return true;
     }
     if (made) scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory to examine the weight");
@@ -164,7 +171,7 @@ bool weights_matter(const operation *o) { return o->sparsity > 0 || (o->threshol
 
 bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights_counter *counter, arena *a,
                   weights_content *out, scout_why *why) {
-    const int at = weight_of(op);
+    const int at = weights_place_of(op);
     const bool only_asked = !(o->sparsity > 0); /* a dense one: missing facts about it do no harm */
     *out = (weights_content){.tensor = at < 0 ? 0 : (uint32_t)at};
     if (!weights_matter(o)) return true;

@@ -45,6 +45,9 @@ typedef struct weights_content {
  * weight_block, weight_blocks_16, …). counter NULL: the host counts. False: why. */
 bool weights_make(const operation *o, scout_op *op, uint64_t seed, const weights_counter *counter, arena *a,
                   weights_content *out, scout_why *why);
+/* The same fields of a weight whose facts are known; and which tensor is the weight (-1: none). */
+void weights_tell(scout_op *op, const sparsity_facts *f, arena *a);
+int weights_place_of(const scout_op *op);
 void weights_free(weights_content *w);
 json_t *weights_json(const weights_content *w, const operation *o, json_builder *b);
 

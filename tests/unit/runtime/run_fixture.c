@@ -81,25 +81,31 @@ static void remove_table(void) {
     if (table_path[0]) unlink(table_path);
 }
 
-const char *run_table(const char *entries, const char *name) {
-    scout_identity id = {.size = sizeof id};
-    scout_why why;
+const char *run_table_of(const scout_identity *id, const char *entries) {
     remove_table();
     if (!table_path[0]) atexit(remove_table);
     snprintf(table_path, sizeof table_path, "/tmp/scout_run_table_XXXXXX");
     const int fd = mkstemp(table_path);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!file || cpu_device_api()->identify(0, &id, &why) != SCOUT_OK) abort();
+    if (!file) abort();
     fprintf(file,
             "{\"schema\": \"ceiling-scout/dispatch/1\", \"device\": {\"class\": \"here\", \"name\": \"%s\", "
             "\"capability\": \"%s\", \"driver\": \"%s\", \"units\": %d, \"memory_mib\": %llu, \"libraries\": [",
-            name ? name : id.name, id.capability, id.driver, id.units, (unsigned long long)(id.memory_bytes >> 20));
-    for (uint32_t k = 0; k < id.library_count; k++)
-        fprintf(file, "%s{\"name\": \"%s\", \"version\": \"%s\"}", k ? ", " : "", id.libraries[k].name,
-                id.libraries[k].version);
+            id->name, id->capability, id->driver, id->units, (unsigned long long)(id->memory_bytes >> 20));
+    for (uint32_t k = 0; k < id->library_count; k++)
+        fprintf(file, "%s{\"name\": \"%s\", \"version\": \"%s\"}", k ? ", " : "", id->libraries[k].name,
+                id->libraries[k].version);
     fprintf(file, "]}, \"regime\": \"r\", \"method\": 5, \"entries\": [%s]}", entries);
     fclose(file);
     return table_path;
+}
+
+const char *run_table(const char *entries, const char *name) {
+    scout_identity id = {.size = sizeof id};
+    scout_why why;
+    if (cpu_device_api()->identify(0, &id, &why) != SCOUT_OK) abort();
+    if (name) snprintf(id.name, sizeof id.name, "%s", name);
+    return run_table_of(&id, entries);
 }
 
 static const char *version_of(const char *library) {

@@ -4,6 +4,7 @@
 #define TESTS_RUN_FIXTURE_H
 
 #include "runtime/scout_run.h"
+#include "scout/plugin.h"
 
 #include <stdbool.h>
 
@@ -29,6 +30,7 @@ double run_tolerance(int32_t type, int64_t depth);
 /* A table of this processor with these entries (JSON texts with commas between), in a file that is removed when the
  * next one is made; its path is borrowed. `name` NULL: this device's. */
 const char *run_table(const char *entries, const char *name);
+const char *run_table_of(const scout_identity *id, const char *entries); /* of another device */
 /* One entry: key, choice, implementation, variant; library NULL: no library's. */
 const char *run_entry(const char *key, const char *choice, const char *implementation, const char *variant,
                       const char *library);

@@ -4,6 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 static scout_run *run;
@@ -416,6 +417,44 @@ static void any_kind_by_its_key(void) {
     UNIT_CHECK(scout_run_launch(op, tensors, 1, NULL, NULL, &error) == SCOUT_RUN_INVALID);
 }
 
+/* ---- at once ---- */
+
+enum { AT_ONCE = 4, ROUNDS = 50 };
+
+typedef struct one_of_many {
+    pthread_t id;
+    int bad;
+} one_of_many;
+
+/* The same work again and again, held against what it gave at first. */
+static void *work(void *context) {
+    one_of_many *me = context;
+    const int64_t a_dims[2] = {24, 64}, b_dims[2] = {64, 32}, c_dims[2] = {24, 32};
+    scout_run_tensor a = run_tensor(SCOUT_RUN_FP32, 2, a_dims, 1), b = run_tensor(SCOUT_RUN_FP32, 2, b_dims, 2),
+                     c = run_tensor(SCOUT_RUN_FP32, 2, c_dims, 3), y = run_tensor(SCOUT_RUN_FP32, 2, c_dims, 4);
+    float first[24 * 32];
+    for (int k = 0; k < ROUNDS; k++) {
+        memset(y.data, 0, sizeof first);
+        if (scout_run_gemm(run, &a, &b, &c, NULL, NULL, NULL) != SCOUT_RUN_OK) me->bad++;
+        if (scout_run_softmax(run, &c, &y, -1, 0, NULL, NULL) != SCOUT_RUN_OK) me->bad++;
+        if (k == 0) memcpy(first, y.data, sizeof first);
+        for (int n = 0; n < 24 * 32; n++)
+            if (!near(run_at(SCOUT_RUN_FP32, y.data, n), (double)first[n], 0, 1e-5)) me->bad++;
+    }
+    run_free(&a), run_free(&b), run_free(&c), run_free(&y);
+    return NULL;
+}
+
+static void several_threads_launch_at_once(void) {
+    one_of_many all[AT_ONCE] = {{.bad = 0}};
+    for (int k = 0; k < AT_ONCE; k++)
+        if (pthread_create(&all[k].id, NULL, work, &all[k]) != 0) abort();
+    for (int k = 0; k < AT_ONCE; k++) {
+        pthread_join(all[k].id, NULL);
+        UNIT_INT(all[k].bad, 0);
+    }
+}
+
 int main(void) {
     run = run_open(NULL, NULL);
     UNIT_RUN(products_of_every_layout);
@@ -426,6 +465,7 @@ int main(void) {
     UNIT_RUN(softmaxes);
     UNIT_RUN(elementwise);
     UNIT_RUN(any_kind_by_its_key);
+    UNIT_RUN(several_threads_launch_at_once);
     scout_run_close(run);
     return unit_end();
 }

@@ -1,4 +1,5 @@
 /* What the table says is what runs; else the default, counted and said once. Packed weights belong to one operation. */
+#include "scout/input/sparsity.h"
 #include "tests/unit/runtime/run_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -192,6 +193,49 @@ static void a_packed_weight_is_of_one_operation(void) {
     scout_run_close(run);
 }
 
+/* A table knows a weight by its zeros; with others it is another operation. */
+static void a_sparse_weight_runs_what_its_zeros_are_listed_with(void) {
+    enum { M = 8, N = 256, K = 512, SIDE = 64 };
+    char key[512];
+    run_said said = {0};
+    sparsity_facts facts;
+    product p = make(M, N, K), dense = make(M, N, K);
+    for (int64_t k = 0; k < K; k++)
+        for (int64_t n = 0; n < N; n++)
+            if ((k / SIDE + n / SIDE) % 8 != 0) run_put(SCOUT_RUN_FP32, p.b.data, k * N + n, 0);
+    if (!UNIT_CHECK(sparsity_analyse(p.b.data, DTYPE_FP32, K, N, &facts))) return;
+    snprintf(key, sizeof key,
+             "gemm;shape=8,256,512;layout=nn;type=fp32;weight=fp32;weight_side=b;sparsity=%.9g;sparse_pattern="
+             "BLOCK_SPARSE;zeros=%016llx",
+             facts.zeros, (unsigned long long)facts.hash);
+    scout_run *run = run_open(run_table(run_entry(key, "custom", "cpu_bsr", "block=64", NULL), NULL), &said);
+    scout_run_weight *weight = NULL, *none = NULL;
+    const scout_run_op *op;
+    if (UNIT_CHECK(scout_pack_weight_gemm(run, &p.a, &p.b, &p.c, &p.more, &weight, &error) == SCOUT_RUN_OK)) {
+        p.more.packed = weight;
+        UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+        UNIT_CHECK(right(&p, &p.b));
+        counts_are(run, 1, 0, 0, 0);
+        /* an eighth of the dense one, and where that stands */
+        UNIT_CHECK(scout_run_weight_bytes(weight) < (uint64_t)K * N * 4 / 6);
+    }
+    UNIT_INT(scout_pack_weight_gemm(run, &dense.a, &dense.b, &dense.c, &dense.more, &none, &error),
+             SCOUT_RUN_UNSUPPORTED);
+    if (UNIT_CHECK(scout_run_find(run, key, &op, &error) == SCOUT_RUN_OK)) {
+        void *const tensors[3] = {p.a.data, dense.b.data, p.c.data}, *const its[3] = {p.a.data, p.b.data, p.c.data};
+        UNIT_INT(scout_pack_weight(op, tensors, 3, &none, &error), SCOUT_RUN_INVALID);
+        UNIT_CHECK(strstr(error.text, "expected the weight with the zeros of the key") != NULL);
+        if (UNIT_CHECK(scout_pack_weight(op, its, 3, &none, &error) == SCOUT_RUN_OK)) {
+            memset(p.c.data, 0, M * N * 4);
+            UNIT_INT(scout_run_launch(op, its, 3, none, NULL, &error), SCOUT_RUN_OK);
+            UNIT_CHECK(right(&p, &p.b));
+        }
+    }
+    scout_run_weight_free(weight), scout_run_weight_free(none);
+    drop(&p), drop(&dense);
+    scout_run_close(run);
+}
+
 /* Two values a byte, the low one first; a scale for each block along K. */
 static void an_int4_weight(void) {
     enum { M = 3, N = 8, K = 64, BLOCK = 32 };
@@ -229,6 +273,7 @@ int main(void) {
     UNIT_RUN(a_table_of_another_device_is_refused);
     UNIT_RUN(a_shape_between_two_is_found_where_that_is_asked);
     UNIT_RUN(a_packed_weight_is_of_one_operation);
+    UNIT_RUN(a_sparse_weight_runs_what_its_zeros_are_listed_with);
     UNIT_RUN(an_int4_weight);
     return unit_end();
 }
