@@ -8,6 +8,8 @@ Nothing but the C libraries and programs that lie in the wheel is needed; NumPy 
 theirs."""
 from __future__ import annotations
 
+from typing import Any
+
 from ._measure import Measurement, Variant, Variants, benchmark, detect_ceiling
 from ._profile import Profile, Row, profile, read
 from .devices import Device, devices
@@ -20,3 +22,11 @@ __all__ = ["Choice", "Counts", "Device", "Ends", "Entry", "LibraryMissing", "Mea
            "ProgramFailed", "Row", "Runner", "ScoutError", "SparseWeight", "Sparsity", "Table", "TableBad",
            "TableRefused", "Unsupported", "Variant", "Variants", "attention", "benchmark", "detect_ceiling",
            "detect_sparsity", "devices", "key_of", "load", "matmul", "profile", "read", "use"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("patch", "Patched"):  # what needs PyTorch is imported when it is asked for
+        from . import pytorch
+
+        return getattr(pytorch, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -164,7 +164,7 @@ def benchmark(a: Any, b: Any, *, device: Optional[str] = None, budget: Union[Non
     with tempfile.TemporaryDirectory(prefix="scout_") as folder:
         model = os.path.join(folder, "weight.bin")
         if weight:
-            stored = _stored(b, right, transposed)
+            stored = arrays.stored(b, "b")
             with open(model, "wb") as file:
                 file.write(arrays.bytes_of(stored, "b"))
             length = n * k * right.itemsize
@@ -177,19 +177,3 @@ def benchmark(a: Any, b: Any, *, device: Optional[str] = None, budget: Union[Non
                         custom_kernels=custom_kernels)
     print(made.variants)
     return made
-
-
-def _stored(b: Any, found: arrays.View, transposed: bool) -> arrays.View:
-    """b as it is stored in the CPU's memory: [N, K] where it is the transposed view of that."""
-    if found.device != "cpu":
-        away = next((getattr(b, name) for name in ("cpu", "get") if hasattr(b, name)), None)
-        if away is None:
-            raise TypeError(f"b: an array that can be copied to the CPU was expected (.cpu() or .get()), not {found}; "
-                            "or say weight=False")
-        b = away()
-        found = arrays.view(b, "b")
-    if transposed:
-        found = arrays.View(found.pointer, found.shape[::-1], found.strides[::-1], found.dtype, found.device,
-                            found.readonly, found.owner)
-    arrays.bytes_of(found, "b")  # says where it is neither
-    return found

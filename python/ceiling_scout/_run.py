@@ -55,13 +55,7 @@ class OpInfo(c.Structure):
                 ("default_us", c.c_double)]
 
 
-class TensorInfo(c.Structure):
-    _fields_ = [("size", c.c_uint32), ("output", c.c_int32), ("as_", Tensor), ("bytes", c.c_uint64),
-                ("name", c.c_char * 16)]
-
-
 _handle, _tensor, _error = c.c_void_p, c.POINTER(Tensor), c.POINTER(Error)
-_pointers = c.POINTER(c.c_void_p)
 _FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "run_open": (c.c_int32, [c.POINTER(_handle), c.POINTER(Options), _error]),
     "run_close": (None, [_handle]),
@@ -73,13 +67,10 @@ _FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "run_attention": (c.c_int32, [_handle, _tensor, _tensor, _tensor, _tensor, c.POINTER(AttentionMore), c.c_void_p,
                                   _error]),
     "pack_weight_gemm": (c.c_int32, [_handle, _tensor, _tensor, _tensor, c.POINTER(GemmMore), c.POINTER(_handle), _error]),
-    "pack_weight": (c.c_int32, [_handle, _pointers, c.c_int32, c.POINTER(_handle), _error]),
     "run_weight_bytes": (c.c_uint64, [_handle]),
     "run_weight_free": (None, [_handle]),
     "run_find": (c.c_int32, [_handle, c.c_char_p, c.POINTER(_handle), _error]),
     "run_op_describe": (None, [_handle, c.POINTER(OpInfo)]),
-    "run_op_tensor": (c.c_int32, [_handle, c.c_int32, c.POINTER(TensorInfo), _error]),
-    "run_launch": (c.c_int32, [_handle, _pointers, c.c_int32, _handle, c.c_void_p, _error]),
 }
 
 

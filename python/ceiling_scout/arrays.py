@@ -74,7 +74,7 @@ def _named(dtype: Any, what: str) -> str:
 # ---- each way in ----
 
 def _of_torch(array: Any, what: str) -> View:
-    import torch  # type: ignore[import-not-found,unused-ignore]
+    import torch
 
     if array.layout != torch.strided or array.is_quantized:
         raise TypeError(f"{what}: a dense tensor was expected, not one of layout {array.layout}; say .to_dense()")
@@ -200,7 +200,7 @@ def _root(array: Any) -> str:
 # ---- new arrays, of the sort that the caller has ----
 
 def _torch_empty(like: Any, shape: Tuple[int, ...], dtype: str) -> Any:
-    import torch  # type: ignore[import-not-found,unused-ignore]
+    import torch
 
     name = next(n for n in (dtype, *_type(dtype).others) if isinstance(getattr(torch, n, None), torch.dtype))
     return torch.empty(shape, dtype=getattr(torch, name), device=like.device)
@@ -247,6 +247,23 @@ def bytes_of(found: View, what: str) -> "memoryview[int]":
     if size == 0:
         return memoryview(b"")
     return memoryview((c.c_ubyte * size).from_address(found.pointer)).cast("B")
+
+
+def stored(array: Any, what: str) -> View:
+    """A matrix as it is stored, in the CPU's memory: of the transposed view of a dense one that one. From a device it is
+    copied, all else is not."""
+    found = view(array, what)
+    if found.device != "cpu":
+        away = next((getattr(array, name) for name in ("cpu", "get") if hasattr(array, name)), None)
+        if away is None:
+            raise TypeError(f"{what}: an array that can be copied to the CPU was expected (.cpu() or .get()), not {found}")
+        found = view(away(), what)
+    turned = View(found.pointer, found.shape[::-1], found.strides[::-1], found.dtype, found.device, found.readonly,
+                  found.owner)
+    if not found.contiguous and turned.contiguous:
+        return turned
+    bytes_of(found, what)  # says where it is neither
+    return found
 
 
 def stream_of(found: View, what: Optional[Any]) -> Optional[int]:

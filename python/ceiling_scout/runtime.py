@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes as ct
+import functools
 import logging
 import os
 import threading
@@ -26,6 +27,22 @@ def _raise(error: Any) -> NoReturn:
     if error.status == c.NO_MEMORY:
         raise MemoryError(text)
     raise {c.INVALID: ValueError, c.UNSUPPORTED: Unsupported}.get(error.status, ScoutError)(text)
+
+
+# Threads that have called libscout_run. OpenMP, which runs its loops, pins a thread that starts a team to one core. The
+# caller's thread gets its own cores back, or what it starts later would have that one core alone.
+_known = threading.local()
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    if getattr(_known, "thread", False):
+        return c.functions()[name](*arguments)
+    cores = os.sched_getaffinity(0)
+    try:
+        return c.functions()[name](*arguments)
+    finally:
+        os.sched_setaffinity(0, cores)
+        _known.thread = name != "run_open"
 
 
 def _check(status: int, error: Any) -> None:
@@ -60,7 +77,7 @@ def _views(device: str, given: Mapping[str, Any]) -> Dict[str, Optional[View]]:
 
 
 def _records() -> bool:
-    import torch  # type: ignore[import-not-found,unused-ignore]
+    import torch
 
     return bool(torch.is_grad_enabled())
 
@@ -111,7 +128,7 @@ class Runner:
         options = c.Options(ct.sizeof(c.Options), int(near), None if table is None else os.fsencode(table),
                             self.device.encode(), os.fsencode(_places.library_path()), workspace_bytes, self._say, None)
         error = c.Error()
-        _check(c.functions()["run_open"](ct.byref(self._handle), ct.byref(options), ct.byref(error)), error)
+        _check(_call("run_open", ct.byref(self._handle), ct.byref(options), ct.byref(error)), error)
 
     @property
     def name(self) -> str:
@@ -165,7 +182,7 @@ class Runner:
         result, place = _out(a, out, shape, left.dtype, self.device)
         more, kept = self._gemm(v, place, activation, weight, tf32, packed)
         error = c.Error()
-        _check(c.functions()["run_gemm"](self._open(), *kept[:3], ct.byref(more), arrays.stream_of(left, stream),
+        _check(_call("run_gemm", self._open(), *kept[:3], ct.byref(more), arrays.stream_of(left, stream),
                                          ct.byref(error)), error)
         return result
 
@@ -192,7 +209,7 @@ class Runner:
         out = View(0, shape, arrays.dense(shape), left.dtype, self.device, False, None)
         more, kept = self._gemm(v, out, activation, True, tf32, None)
         handle, error = ct.c_void_p(), c.Error()
-        status = c.functions()["pack_weight_gemm"](self._open(), *kept[:3], ct.byref(more), ct.byref(handle), ct.byref(error))
+        status = _call("pack_weight_gemm", self._open(), *kept[:3], ct.byref(more), ct.byref(handle), ct.byref(error))
         if status == c.UNSUPPORTED:
             return None
         _check(status, error)
@@ -218,7 +235,7 @@ class Runner:
                                _optional(found["lengths"], "lengths"))
         error = c.Error()
         tensors = [ct.byref(_tensor(one, what)) for what, one in (("q", of_q), ("k", of_k), ("v", of_v), ("out", place))]
-        _check(c.functions()["run_attention"](self._open(), *tensors, ct.byref(more), arrays.stream_of(of_q, stream),
+        _check(_call("run_attention", self._open(), *tensors, ct.byref(more), arrays.stream_of(of_q, stream),
                                               ct.byref(error)), error)
         return result
 
@@ -238,14 +255,6 @@ class Runner:
         c.functions()["run_op_describe"](self._find(key), ct.byref(info))
         return Choice(key, bool(info.listed), info.implementation.decode(), info.variant.decode(),
                       info.note.decode("utf-8", "replace"), info.packs >= 0, info.workspace_bytes)
-
-    def _tensor_names(self, op: Any, count: int) -> List[str]:
-        names, error = [], c.Error()
-        for k in range(count):
-            info = c.TensorInfo(ct.sizeof(c.TensorInfo))
-            _check(c.functions()["run_op_tensor"](op, k, ct.byref(info), ct.byref(error)), error)
-            names.append(info.name.decode())
-        return names
 
 
 def _product(a: Optional[View], b: Optional[View]) -> Tuple[int, ...]:
@@ -285,7 +294,7 @@ def _free_weight(runner: Runner, handle: Any) -> None:
 
 _lock = threading.Lock()
 _runners: Dict[str, Runner] = {}
-_settings: Dict[str, Any] = {"table": None, "near": False}
+_settings: Dict[str, Any] = {"table": None, "near": False, "said": False}
 
 
 def use(table: Optional[Path], *, near: bool = False) -> None:
@@ -296,6 +305,11 @@ def use(table: Optional[Path], *, near: bool = False) -> None:
         _runners.clear()  # those in use stay until they are not
 
 
+def table_in_use() -> Optional[str]:
+    """The path of the table that use() or the variable named."""
+    return _settings["table"] if _settings["said"] else os.environ.get(TABLE) or None
+
+
 def runner_of(device: str) -> Runner:
     """The runner of a device, with the table that use() named."""
     found = _runners.get(device)
@@ -303,8 +317,7 @@ def runner_of(device: str) -> Runner:
         with _lock:
             found = _runners.get(device)
             if found is None:
-                table = _settings["table"] if _settings.get("said") else os.environ.get(TABLE) or None
-                found = _runners[device] = Runner(device, table, near=_settings["near"])
+                found = _runners[device] = Runner(device, table_in_use(), near=_settings["near"])
     return found
 
 
@@ -319,97 +332,56 @@ def attention(q: Any, k: Any, v: Any, **more: Any) -> Any:
 
 
 class SparseWeight:
-    """A constant weight [K, N] with zeros, for products a @ weight: their key has these zeros, so the table's choice for
-    just this weight runs, and packs it once for each number of rows. Where the table has none, or it cannot be made here,
-    the library's default multiplies the whole weight; choice(rows) says what runs. The array must not change."""
+    """A constant weight [K, N] with zeros, for products a @ weight. What the table has for just these zeros runs, and packs
+    the weight once for each number of rows. Where the table has nothing of the kind, the library's default multiplies the
+    whole weight; packed_bytes says which. The array must not change."""
 
     def __init__(self, weight: Any, *, runner: Optional[Runner] = None) -> None:
-        found = view(weight, "the weight")
-        if len(found.shape) != 2:
-            raise ValueError(f"the weight: a matrix was expected, not {found}")
-        self._array, self._view = weight, found
-        self.layout = "nn" if found.contiguous else "nt"
-        stored, at = self._stored()
-        if not stored.contiguous:
-            raise ValueError(f"the weight: a dense matrix or the transposed view of one was expected, not strides of "
-                             f"{found.strides} elements for {list(found.shape)}; make a contiguous copy first")
-        self.sparsity: Sparsity = detect_sparsity(at)
-        self._runner = runner
-        self._packed: Dict[Tuple[int, str], Any] = {}
-
-    def _stored(self) -> Tuple[View, Any]:
-        """As it is stored, and the same in the CPU's memory."""
-        def turned(of: View) -> View:
-            return of if self.layout == "nn" else View(of.pointer, of.shape[::-1], of.strides[::-1], of.dtype, of.device,
-                                                       of.readonly, of.owner)
-
-        stored = turned(self._view)
-        if stored.device == "cpu":
-            return stored, stored
-        away = next((getattr(self._array, name) for name in ("cpu", "get") if hasattr(self._array, name)), None)
-        if away is None:
-            raise TypeError(f"the weight: an array that can be copied to the CPU was expected, not {self._view}")
-        return stored, turned(view(away(), "the weight"))
+        self._view = view(weight, "the weight")
+        if len(self._view.shape) != 2:
+            raise ValueError(f"the weight: a matrix was expected, not {self._view}")
+        self._array, self._runner = weight, runner
+        self._packed: Dict[Any, Tuple[Runner, Optional[Packed]]] = {}
 
     @property
-    def runner(self) -> Runner:
-        return self._runner or runner_of(self._view.device)
+    def shape(self) -> Tuple[int, ...]:
+        return self._view.shape
+
+    @functools.cached_property
+    def sparsity(self) -> Sparsity:
+        """Its zeros, as it is stored: of the transposed view of a matrix those of that matrix."""
+        return detect_sparsity(arrays.stored(self._array, "the weight"))
 
     def key(self, rows: int) -> str:
         """Of the product with so many rows, as reports and tables have it."""
-        k, n = self._view.shape
-        plain = key_of("gemm", shape=(rows, n, k), dtype=self._view.dtype, layout=self.layout)
-        if not self.sparsity.worth:
+        k, n = self.shape
+        plain = key_of("gemm", shape=(rows, n, k), dtype=self._view.dtype, layout="nn" if self._view.contiguous else "nt")
+        found = self.sparsity
+        if not found.worth:
             return plain
-        return (f"{plain};sparsity={self.sparsity.zeros:.9g};sparse_pattern={self.sparsity.pattern};"
-                f"zeros={self.sparsity.hash}")
+        return f"{plain};sparsity={found.zeros:.9g};sparse_pattern={found.pattern};zeros={found.hash}"
 
-    def choice(self, rows: int) -> Choice:
-        """What runs a product with so many rows here."""
-        return self.runner.choice(self.key(rows))
-
-    def matmul(self, a: Any, *, out: Any = None, stream: Any = None) -> Any:
-        """a @ weight, for a of [M, K], rows last."""
-        runner = self.runner
-        left = _views(runner.device, {"a": a})["a"]
-        assert left is not None
-        if len(left.shape) != 2 or left.shape[1] != self._view.shape[0] or left.dtype != self._view.dtype:
-            raise ValueError(f"a: {self._view.dtype} [M, {self._view.shape[0]}] was expected, not {left}")
-        if not left.contiguous:
-            raise ValueError(f"a: a dense array, rows last, was expected, not strides of {left.strides} elements; make a "
-                             "contiguous copy first")
-        result, place = _out(a, out, (left.shape[0], self._view.shape[1]), left.dtype, runner.device)
-        if not place.contiguous:
-            raise ValueError(f"out: a dense array, rows last, was expected, not strides of {place.strides} elements")
-        key = self.key(left.shape[0])
-        op, packed = self._prepared(runner, key)
-        pointers = self._pointers(runner, op, {"a": left.pointer, "c": place.pointer})
-        error = c.Error()
-        _check(c.functions()["run_launch"](op, pointers, len(pointers), packed, arrays.stream_of(left, stream),
-                                           ct.byref(error)), error)
-        return result
+    def matmul(self, a: Any, *, bias: Any = None, residual: Any = None, activation: Optional[str] = None, out: Any = None,
+               stream: Any = None) -> Any:
+        """As Runner.matmul with this weight."""
+        runner, packed = self._prepared(a, bias=bias, residual=residual, activation=activation)
+        return runner.matmul(a, self._array, bias=bias, residual=residual, activation=activation, out=out, stream=stream,
+                             packed=packed)
 
     def __rmatmul__(self, a: Any) -> Any:
         return self.matmul(a)
 
     __array_ufunc__ = None  # NumPy leaves a @ weight to this class
 
-    def _pointers(self, runner: Runner, op: Any, more: Mapping[str, int]) -> Any:
-        info = c.OpInfo(ct.sizeof(c.OpInfo))
-        c.functions()["run_op_describe"](op, ct.byref(info))
-        places = {"b": self._view.pointer, **more}
-        names = runner._tensor_names(op, info.tensor_count)
-        return (ct.c_void_p * len(names))(*[places.get(name) for name in names])
+    def packed_bytes(self, a: Any, **more: Any) -> int:
+        """What the weight takes as it is packed for this product; 0: it runs as it is."""
+        packed = self._prepared(a, **more)[1]
+        return packed.bytes if packed else 0
 
-    def _prepared(self, runner: Runner, key: str) -> Tuple[Any, Any]:
-        op = runner._find(key)
-        place = (id(runner), key)
-        if place not in self._packed:
-            handle, error = ct.c_void_p(), c.Error()
-            pointers = self._pointers(runner, op, {})
-            status = c.functions()["pack_weight"](op, pointers, len(pointers), ct.byref(handle), ct.byref(error))
-            if status not in (c.OK, c.UNSUPPORTED):
-                _raise(error)
-            self._packed[place] = Packed(runner, handle, self._view) if status == c.OK else None
-        kept = self._packed[place]
-        return op, None if kept is None else kept.handle
+    def _prepared(self, a: Any, bias: Any = None, residual: Any = None, activation: Optional[str] = None) -> Any:
+        runner = self._runner or runner_of(self._view.device)
+        left, added = view(a, "a"), None if bias is None else view(bias, "bias").shape
+        told = (id(runner), left.shape, left.strides, left.dtype, added, residual is None, activation)
+        if told not in self._packed:
+            self._packed[told] = runner, runner.pack(a, self._array, bias=bias, residual=residual, activation=activation)
+        return self._packed[told]

@@ -90,7 +90,7 @@ if [[ -n ${SCOUT_TORCH:-} ]]; then tests_with "$SCOUT_TORCH"; fi
 
 # ---- its types ----
 if [[ -x out/venv/bin/mypy ]]; then
-    check "mypy --strict" out/venv/bin/mypy --strict --no-error-summary --cache-dir "$scratch/mypy" python/ceiling_scout
+    check "mypy: its types" out/venv/bin/mypy --config-file python/mypy.ini --no-error-summary --cache-dir "$scratch/mypy" python/ceiling_scout
 else
     skip "mypy is not installed"
 fi

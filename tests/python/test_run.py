@@ -33,6 +33,7 @@ def product(a, b):
 def table(folder, *entries, device=None):
     """A table of this machine's CPU, or of another device."""
     here = device or scout.devices()["cpu"]
+    driver = here.driver if device else os.uname().release
     members = {"name": here.name, "capability": here.capability, "units": here.units, "memory_mib": here.memory_mib,
                "power_limit_w": here.power_limit_w, "driver": here.driver, **here.libraries}
     rows = []
@@ -44,7 +45,7 @@ def table(folder, *entries, device=None):
                                "launches": 9}})
     text = {"schema": "ceiling-scout/dispatch/1", "regime": "sustained-cold-graph", "method": 12, "models": ["made"],
             "device": {"class": ";".join(f"{name}={value}" for name, value in members.items()), "name": here.name,
-                       "capability": here.capability, "driver": here.driver, "units": here.units,
+                       "capability": here.capability, "driver": driver, "units": here.units,
                        "memory_mib": here.memory_mib, "power_limit_w": here.power_limit_w,
                        "libraries": [{"name": name, "version": version} for name, version in here.libraries.items()]}, "entries": rows}
     path = os.path.join(folder, f"table{len(os.listdir(folder))}.json")
@@ -107,6 +108,11 @@ class Products(unittest.TestCase):
             scout.matmul(matrix(4, 8), Away())
         with self.assertRaisesRegex(scout.ScoutError, "CUDA|cuda|NVIDIA|driver"):
             scout.matmul(Away(), Away())
+
+    def test_the_cores_of_the_caller_stay(self):
+        cores = os.sched_getaffinity(0)
+        scout.matmul(matrix(4, 8), matrix(8, 6))
+        self.assertEqual(os.sched_getaffinity(0), cores)
 
     def test_threads(self):
         want, faults = {n: product(matrix(n, 16), matrix(16, 8)) for n in range(1, 9)}, []
@@ -257,21 +263,28 @@ class Weights(unittest.TestCase):
             scout.Runner("cpu").matmul(a, b, packed=packed)
 
     def test_zeros(self):
+        a = numpy.random.default_rng(2).standard_normal((8, 512)).astype("float32")
         for turned in (False, True):
-            w = self.weight(*((96, 128) if turned else (128, 96)), lambda r, c: (r // 32 + c // 32) % 5 == 0)
+            w = self.weight(*((256, 512) if turned else (512, 256)), lambda r, c: (r // 64 + c // 64) % 8 == 0)
             w = w.T if turned else w
             sparse = scout.SparseWeight(w)
-            self.assertEqual(sparse.sparsity.pattern, "BLOCK_SPARSE")
-            self.assertIn(f";sparse_pattern=BLOCK_SPARSE;zeros={sparse.sparsity.hash}", sparse.key(8))
-            self.assertEqual(sparse.layout, "nt" if turned else "nn")
-            a = numpy.random.default_rng(2).standard_normal((8, 128)).astype("float32")
+            self.assertEqual((sparse.sparsity.pattern, sparse.packed_bytes(a)), ("BLOCK_SPARSE", 0))
+            self.assertLess(abs((a @ sparse) - a @ w).max(), 1e-3)
+            runner = scout.Runner("cpu", table(self.folder.name, (sparse.key(8), "cpu_bsr", "block=64")))
+            listed = scout.SparseWeight(w, runner=runner)
             for _ in range(2):
-                self.assertLess(abs((a @ sparse) - a @ w).max(), 1e-4)
-            self.assertTrue(sparse.choice(8).implementation)
-            for fault, expected, left in ((ValueError, "fp32 .M, 128. was expected", a[:, :64]),
-                                          (ValueError, "dense array", numpy.asfortranarray(a)), (TypeError, "array", 3)):
+                self.assertLess(abs((a @ listed) - a @ w).max(), 1e-3)
+            self.assertTrue(0 < listed.packed_bytes(a) < w.nbytes / 6, listed.packed_bytes(a))
+            self.assertEqual(runner.counts.listed, 2)
+            self.assertLess(abs(listed.matmul(a[:3]) - a[:3] @ w).max(), 1e-3)  # not listed: the whole weight
+            self.assertEqual((runner.counts.listed, listed.packed_bytes(a[:3])), (2, 0))
+            for fault, expected, left in ((ValueError, "rows were expected", a[:, :64]), (TypeError, "array", 3),
+                                          (TypeError, "type", a.astype("float64"))):
                 with self.assertRaisesRegex(fault, expected):
-                    sparse.matmul(left)
+                    listed.matmul(left)
+        for wrong in (w[:, ::2], w[::-1]):
+            with self.assertRaisesRegex(ValueError, "dense"):
+                scout.SparseWeight(wrong).sparsity
 
     def test_the_key_of_zeros_is_that_of_reports(self):
         w = self.weight(128, 96, lambda r, c: (r // 32 + c // 32) % 5 == 0)
