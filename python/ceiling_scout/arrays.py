@@ -273,4 +273,9 @@ def stream_of(found: View, what: Optional[Any]) -> Optional[int]:
     torch = sys.modules.get("torch")
     if found.device == "cpu" or torch is None:
         return None
-    return int(torch.cuda.current_stream(int(found.device[5:])).cuda_stream)
+    return stream_on(torch.device(found.device))
+
+
+def stream_on(device: Any) -> Optional[int]:
+    """PyTorch's current stream on a device of its own; None: a CPU."""
+    return None if device.type == "cpu" else int(sys.modules["torch"].cuda.current_stream(device).cuda_stream)

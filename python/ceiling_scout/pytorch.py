@@ -16,7 +16,8 @@ from torch import nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from . import runtime
+from . import _run as c
+from . import arrays, dtypes, runtime
 from ._show import Column, Shown, percent, times
 from .dtypes import name_of
 from .runtime import Packed, runner_of
@@ -46,55 +47,84 @@ def _device(of: torch.Tensor) -> str:
     return "cpu" if of.device.type == "cpu" else f"{of.device.type}:{of.device.index or 0}"
 
 
-@torch.library.custom_op("scout::linear", mutates_args=())
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None, packed: int = 0) -> torch.Tensor:
-    """x @ weight.T + bias, by the table that scout.use named. `packed`: the number of a packed weight; 0: none."""
-    rows = x.reshape(-1, x.shape[-1]).contiguous()
-    out = x.new_empty((*x.shape[:-1], weight.shape[0]))
-    if out.numel() == 0:
-        return out
-    kept = _packed.get(packed)
-    if kept is not None and kept.state != _state(weight):  # it was written to since
-        kept = None
-    with torch.no_grad():
-        runner_of(_device(x)).matmul(rows, weight.detach().t(), out=out.view(-1, weight.shape[0]),
-                                     bias=None if bias is None else bias.detach(), packed=kept.packed if kept else None)
-    return out
+_NUMBERS = {getattr(torch, name): number for t in dtypes.TYPES for name in (t.name, *t.others)
+            for number in [c.TYPES.get(t.name)] if number and isinstance(getattr(torch, name, None), torch.dtype)}
+# Not torch.library.custom_op, whose wrapping takes longer than small products.
+_library = torch.library.Library("scout", "DEF")
 
 
-@linear.register_fake
-def _(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None, packed: int = 0) -> torch.Tensor:
+def _operator(schema: str, fake: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Defines an operator that the function computes on CPUs and CUDA devices; `fake` makes what is like its result."""
+    def define(function: Any) -> Any:
+        name = schema.partition("(")[0]
+        _library.define(schema)
+        for key in ("CPU", "CUDA"):
+            _library.impl(name, function, key)
+        torch.library.register_fake(f"scout::{name}", fake, lib=_library)
+        return getattr(torch.ops.scout, name)
+    return define
+
+
+def _refuse_gradient(*tensors: Optional[torch.Tensor]) -> None:
+    if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
+        raise TypeError("tensors without a gradient were expected: this operator has none; run it under torch.no_grad()")
+
+
+def _tensor(t: torch.Tensor) -> Any:
+    """As libscout_run takes it: what arrays.view does for any array, in less time."""
+    number, rank = _NUMBERS.get(t.dtype), t.dim()
+    if number is None or t.layout != torch.strided or t.is_neg():
+        raise TypeError(f"a dense tensor of one of {', '.join(c.TYPES)} was expected, not {t.dtype} of {t.layout}")
+    made = c.Tensor(t.data_ptr(), number, rank)
+    made.dims[:rank], made.strides[:rank] = t.shape, t.stride()
+    return made
+
+
+def _linear_out(x: torch.Tensor, weight: torch.Tensor, *_: Any) -> torch.Tensor:
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
-@torch.library.custom_op("scout::matmul", mutates_args=())
-def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """a @ b of matrices, or of one dimension of matrices, by the table that scout.use named."""
-    with torch.no_grad():
-        return runner_of(_device(a)).matmul(a.detach(), b.detach())
+@_operator("linear(Tensor x, Tensor weight, Tensor? bias=None, int packed=0) -> Tensor", _linear_out)
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None, packed: int = 0) -> torch.Tensor:
+    """x @ weight.T + bias, by the table that scout.use named. `packed`: the number of a packed weight; 0: none."""
+    _refuse_gradient(x, weight, bias)
+    if weight.dim() != 2 or not x.dim() or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
+        raise ValueError(f"a weight of [N, {x.shape[-1] if x.dim() else 'K'}] and a bias of [N] were expected, not "
+                         f"{list(weight.shape)} and {None if bias is None else list(bias.shape)}")
+    if any(t.dtype != x.dtype or t.device != x.device for t in (weight, bias) if t is not None):
+        raise TypeError(f"tensors of {x.dtype} on {x.device} were expected, not a weight of {weight.dtype} on {weight.device}"
+                        + (f" and a bias of {bias.dtype} on {bias.device}" if bias is not None else ""))
+    out = _linear_out(x, weight)
+    if out.numel() == 0:
+        return out
+    runner = runner_of(_device(x))
+    kept = _packed.get(packed) if packed else None
+    if kept is not None and (kept.packed.runner is not runner or kept.state != _state(weight)):  # it was written to since
+        kept = None
+    rows = x.reshape(-1, x.shape[-1]).contiguous()
+    runner.gemm(_tensor(rows), _tensor(weight.t()), _tensor(out.view(-1, weight.shape[0])),
+                None if bias is None else _tensor(bias.contiguous()), kept.packed.handle if kept else None, arrays.stream_on(x.device))
+    return out
 
 
-@matmul.register_fake
-def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _matmul_out(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     batch = max((t.shape[0] for t in (a, b) if t.dim() == 3), default=None)
     return a.new_empty((*([] if batch is None else [batch]), a.shape[-2], b.shape[-1]))
 
 
-@torch.library.custom_op("scout::attention", mutates_args=())
+@_operator("matmul(Tensor a, Tensor b) -> Tensor", _matmul_out)
+def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a @ b of matrices, or of one dimension of matrices, by the table that scout.use named."""
+    return runner_of(_device(a)).matmul(a, b)
+
+
+@_operator("attention(Tensor q, Tensor k, Tensor v, bool causal=False, float scale=0.0, bool turned=False) -> Tensor",
+           lambda q, k, v, causal=False, scale=0.0, turned=False: _attention_out(q, v, turned))
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool = False, scale: float = 0.0,
               turned: bool = False) -> torch.Tensor:
     """As scout.attention: [sequences, heads, rows, size of a head]. `turned`: the result lies in memory with its rows before
     its heads, as models take it from there."""
-    out = _attention_out(q, v, turned)
-    with torch.no_grad():
-        runner_of(_device(q)).attention(q.detach(), k.detach(), v.detach(), causal=causal, scale=scale, out=out)
-    return out
-
-
-@attention.register_fake
-def _(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool = False, scale: float = 0.0,
-      turned: bool = False) -> torch.Tensor:
-    return _attention_out(q, v, turned)
+    return runner_of(_device(q)).attention(q, k, v, causal=causal, scale=scale, out=_attention_out(q, v, turned))
 
 
 def _attention_out(q: torch.Tensor, v: torch.Tensor, turned: bool) -> torch.Tensor:
@@ -173,17 +203,13 @@ def knows(weight: torch.Tensor, bias: Optional[torch.Tensor] = None) -> bool:
     return bool(_rows_of(weight, bias)) and runner_of(_device(weight)).has_table
 
 
-@torch.library.custom_op("scout::linear_where_proven", mutates_args=())
+@_operator("linear_where_proven(Tensor x, Tensor weight, Tensor? bias=None) -> Tensor", _linear_out)
 def linear_where_proven(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:
     """As linear for the numbers of rows that a gain is proven for; for others PyTorch's own."""
+    _refuse_gradient(x, weight, bias)
     if x.shape[-1] and x.numel() // x.shape[-1] in _rows_of(weight, bias):
         return linear(x, weight, bias)
     return functional.linear(x, weight, bias)
-
-
-@linear_where_proven.register_fake
-def _(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:
-    return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
 # ---- what takes the place of a module ----

@@ -22,6 +22,9 @@ TABLE = "CEILING_SCOUT_TABLE"
 log = logging.getLogger("ceiling_scout")
 
 
+_GEMM_SIZE, _B = ct.sizeof(c.GemmMore), ord("b")
+
+
 def _raise(error: Any) -> NoReturn:
     text = error.text.decode("utf-8", "replace")
     if error.status == c.NO_MEMORY:
@@ -185,6 +188,13 @@ class Runner:
         _check(_call("run_gemm", self._open(), *kept[:3], ct.byref(more), arrays.stream_of(left, stream),
                                          ct.byref(error)), error)
         return result
+
+    def gemm(self, a: Any, b: Any, out: Any, bias: Any, packed: Any, stream: Optional[int]) -> None:
+        """The same of tensors as libscout_run has them, which nothing is checked of here."""
+        more = c.GemmMore(_GEMM_SIZE, _B, 0, 0, None, None if bias is None else ct.pointer(bias), None, None, packed)
+        error = c.Error()
+        if _call("run_gemm", self._open(), a, b, out, more, stream, error) != c.OK:
+            _raise(error)
 
     def _gemm(self, v: Mapping[str, Optional[View]], out: Optional[View], activation: Optional[str], weight: bool,
               tf32: bool, packed: "Optional[Packed]") -> Tuple[Any, List[Any]]:
