@@ -1,5 +1,6 @@
 """PyTorch: operators under torch.compile, patch() and what it puts back, and the plugin of vLLM. Skipped without PyTorch."""
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -198,7 +199,24 @@ class Patching(Torch):
 
 
 class Vllm(Torch):
-    """Against a stand-in of the one class that it needs; SCOUT_VLLM names a folder with vLLM's own."""
+    """Against a stand-in of the one class that it needs, and against vLLM's own where SCOUT_VLLM names its folders."""
+
+    @unittest.skipUnless(os.environ.get("SCOUT_VLLM"), "SCOUT_VLLM names no vLLM")
+    def test_with_vllm(self):
+        path = self.use((gemm(16, 48, 64, bias="n"), "cpu_tiled", ""))
+        program = ("import torch, vllm.plugins\n"
+                   "from vllm.model_executor.layers.linear import UnquantizedLinearMethod as Method\n"
+                   "vllm.plugins.load_general_plugins()\n"
+                   "from ceiling_scout.runtime import runner_of\n"
+                   "layer = torch.nn.Linear(64, 48)\n"
+                   "with torch.no_grad():\n"
+                   "    x = torch.randn(16, 64)\n"
+                   "    print(float((Method().apply(layer, x, layer.bias) - layer(x)).abs().max()) < 1e-4)\n"
+                   "print(runner_of('cpu').counts.listed)\n")
+        folders = [os.environ["SCOUT_VLLM"], os.environ["SCOUT_SITE"]]
+        said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env={
+            **os.environ, "PYTHONPATH": ":".join(folders), "CEILING_SCOUT_TABLE": path, "VLLM_TARGET_DEVICE": "cpu"}).stdout
+        self.assertEqual(said.split()[-2:], ["True", "1"])
 
     def test_the_plugin(self):
         from importlib.metadata import entry_points
@@ -236,3 +254,41 @@ class Vllm(Torch):
                 self.near(method.apply(of, x, of.bias), of(x))
             self.near(method.apply(layer, torch.ones(16, 64)), nn.functional.linear(torch.ones(16, 64), layer.weight))
         self.assertEqual((calls, pytorch.runner_of("cpu").counts.listed), ([(16, 64), (16, 64)], 1))
+
+
+@unittest.skipUnless(torch and torch.cuda.is_available(), "there is no CUDA device")
+class Cuda(Torch):
+    def setUp(self):
+        super().setUp()
+        self.x, self.w, self.b = (torch.randn(*shape, device="cuda", dtype=torch.float16)
+                                  for shape in ((64, 512), (256, 512), (256,)))
+        self.q = torch.randn(1, 8, 64, 64, device="cuda", dtype=torch.float16)
+
+    def test_results(self):
+        self.near(torch.ops.scout.linear(self.x, self.w, self.b), nn.functional.linear(self.x, self.w, self.b), 0.1)
+        self.near(scout.matmul(self.x, self.w.t()), self.x @ self.w.t(), 0.1)
+        for causal in (False, True):
+            want = nn.functional.scaled_dot_product_attention(self.q, self.q, self.q, is_causal=causal)
+            self.near(torch.ops.scout.attention(self.q, self.q, self.q, causal), want, 0.01)
+
+    def test_on_a_stream_in_a_graph_and_compiled(self):
+        stream, want = torch.cuda.Stream(), nn.functional.linear(self.x, self.w, self.b)
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.no_grad(), torch.cuda.stream(stream):
+            torch.ops.scout.linear(self.x, self.w, self.b)  # a launch like it, before it is captured
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=stream):
+                out = torch.ops.scout.linear(self.x, self.w, self.b)
+            out.zero_()
+            graph.replay()
+        torch.cuda.synchronize()
+        self.near(out, want, 0.1)
+        compiled = torch.compile(lambda x: torch.ops.scout.linear(x, self.w, self.b) + 1, fullgraph=True)
+        with torch.no_grad():
+            self.near(compiled(self.x), want + 1, 0.1)
+
+    def test_another_device(self):
+        with self.assertRaisesRegex(TypeError, "cuda:0 was expected, where the runner is, not on cpu"):
+            scout.matmul(self.x, self.w.t().cpu())
+        with self.assertRaisesRegex((TypeError, RuntimeError), "device|expected"):
+            torch.ops.scout.linear(self.x, self.w.cpu())
