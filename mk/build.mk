@@ -72,11 +72,11 @@ $(BUILD)/gen/page_assets.c: analyze/page/page_assets.sh analyze/page/page.css an
 # The file VERSION is the one owner of the programs' version.
 $(BUILD)/gen/version.c: VERSION
 	$(Q)mkdir -p $(@D)
-	$(Q)printf '__attribute__((visibility("hidden"))) extern const char version_text[];\nconst char version_text[] = "%s (ceiling-scout)";\n' "$$(cat $<)" > $@
+	$(Q)printf 'extern const char version_text[];\nconst char version_text[] = "%s (ceiling-scout)";\n' "$$(cat $<)" > $@
 
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(say) CC $@
-	$(Q)$(CC) $(LANGUAGE) $(OPT_$(MODE)) $(CFLAGS) -w -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(LANGUAGE) $(OPT_$(MODE)) $(SHARED_CFLAGS) $(CFLAGS) -w -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GENERATED:.c=.h)
 	$(say) CC $<

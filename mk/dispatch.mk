@@ -1,4 +1,4 @@
-# libscout_dispatch, static and shared: what deployment links. Its objects are those of the build, made to be shared; it
+# libscout_dispatch, static and shared: what deployment links. Its objects are those of the build; it
 # needs the C library alone. Its version is that of its symbols (dispatch/scout_dispatch.map).
 
 DISPATCH_VERSION := 1.0.0
@@ -11,7 +11,6 @@ DISPATCH_SHARED := $(BUILD)/lib/libscout_dispatch.so.$(DISPATCH_VERSION)
 .PHONY: dispatch bench-dispatch
 all: dispatch
 dispatch: $(DISPATCH_STATIC) $(DISPATCH_SHARED)
-$(DISPATCH_OBJECTS): ALL_CFLAGS += -fPIC -fvisibility=hidden
 
 # One object, in which what is not for others has no name any more.
 $(DISPATCH_STATIC): $(DISPATCH_OBJECTS)

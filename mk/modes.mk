@@ -59,7 +59,9 @@ endif
 CFLAGS ?=
 LDFLAGS ?=
 LANGUAGE := -std=c11 -D_GNU_SOURCE -I. -isystem $(BUILD)/gen $(LIBRARY_CFLAGS)
-ALL_CFLAGS := $(LANGUAGE) $(OPT_$(MODE)) $(WARNINGS) $(CFLAGS)
+# What the libraries are made of is what the programs are made of: all of it can be shared, and hides its names.
+SHARED_CFLAGS := -fPIC -fvisibility=hidden
+ALL_CFLAGS := $(LANGUAGE) $(OPT_$(MODE)) $(SHARED_CFLAGS) $(WARNINGS) $(CFLAGS)
 ALL_LDFLAGS := $(LINK_$(MODE)) $(LDFLAGS)
 ALL_LIBS := $(LIBRARY_LIBS) -lm -ldl -lpthread
 

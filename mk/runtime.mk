@@ -4,7 +4,7 @@
 RUNTIME_VERSION := 1.0.0
 RUNTIME_SONAME := libscout_run.so.$(firstword $(subst ., ,$(RUNTIME_VERSION)))
 RUNTIME_HEADERS := runtime/scout_run.h
-RUNTIME_ROOMS := scout/terms scout/device scout/input scout/kinds scout/cpu scout/cpu/device scout/cpu/kernels \
+RUNTIME_ROOMS := scout/terms scout/cache scout/device scout/input scout/kinds scout/timing scout/fusion scout/ceilings scout/measure scout/cpu scout/cpu/device scout/cpu/kernels \
   scout/cpu/onednn scout/cpu/products scout/cpu/reference
 RUNTIME_PARTS := $(COMMON_SOURCES) $(wildcard $(RUNTIME_ROOMS:%=%/*.c)) $(RUNTIME_SOURCES)
 RUNTIME_OBJECTS := $(RUNTIME_PARTS:%.c=$(BUILD)/obj/%.o)
@@ -12,11 +12,13 @@ RUNTIME_STATIC := $(BUILD)/lib/libscout_run.a
 RUNTIME_SHARED := $(BUILD)/lib/libscout_run.so.$(RUNTIME_VERSION)
 RUNTIME_LIBRARIES := $(filter jansson libxxhash,$(LIBRARIES))
 RUNTIME_LIBS := $(shell pkg-config --libs $(RUNTIME_LIBRARIES) 2>/dev/null)
+ifeq ($(STATIC),1)
+RUNTIME_LIBS := -Wl,-Bstatic $(RUNTIME_LIBS) -Wl,-Bdynamic
+endif
 
 .PHONY: runtime bench-run
 all: runtime
 runtime: $(RUNTIME_STATIC) $(RUNTIME_SHARED)
-$(RUNTIME_OBJECTS): ALL_CFLAGS += -fPIC -fvisibility=hidden
 
 # As libscout_dispatch.a, which a program links behind it.
 $(RUNTIME_STATIC): $(RUNTIME_OBJECTS) $(VERSION_TEXT)

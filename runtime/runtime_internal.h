@@ -10,6 +10,7 @@
 #include "scout/terms/variants.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -58,6 +59,7 @@ struct scout_run_op {
     scout_run *run;
     scout_run_op *next;
     arena arena; /* of `op` */
+    const operation *operation;
     scout_op op;
     const char *key;          /* of the list; the table's one and what a caller's tensors tell beside it */
     runtime_why why;          /* of `chosen` */
@@ -79,6 +81,8 @@ struct scout_run {
     scout_dispatch_note table_note;
     bool near_shapes;
     uint64_t workspace_limit, alignment;
+    double tune_s;   /* 0: nothing is tuned */
+    char *cache_dir; /* owned; NULL: the usual one */
     void (*say)(void *context, const char *line);
     void *context;
     atomic_int lost;
@@ -121,6 +125,16 @@ void runtime_op_tell(scout_op *op, arena *a, const scout_field *field);
 void runtime_ops_free(scout_run *run);
 /* The way that plain tensors go; NULL: they have to be packed. */
 runtime_way *runtime_op_plain(const scout_run_op *op, runtime_why *why);
+
+/* ---- tuning: runtime_tune.c ---- */
+
+typedef struct runtime_tuned {
+    char candidate[64], variant[VARIANTS_TEXT]; /* "": the default, for nothing was proven to be faster */
+    double ratio;                               /* of its time over the default's */
+    bool cached;
+} runtime_tuned;
+/* Under the run's lock. false: why; the default is to be run. */
+bool runtime_tune(scout_run_op *op, runtime_tuned *out, scout_why *why);
 
 /* ---- launches: runtime_launch.c ---- */
 
@@ -193,4 +207,12 @@ __attribute__((format(printf, 3, 4))) int32_t runtime_say(scout_run_error *error
                                                           const char *format, ...);
 int32_t runtime_answer(scout_run *run, scout_answer answer, const scout_why *why, const char *doing,
                        scout_run_error *error);
+/* The cores of the calling thread. OpenMP, which runs the CPU's loops, pins a thread that starts a team; what belongs
+ * to the caller is given back as it was. */
+typedef struct runtime_cores {
+    cpu_set_t set;
+    bool known;
+} runtime_cores;
+runtime_cores runtime_cores_of(const scout_run *run);
+void runtime_cores_restore(const runtime_cores *cores);
 __attribute__((format(printf, 2, 3))) void runtime_tell(const scout_run *run, const char *format, ...);

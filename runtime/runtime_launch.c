@@ -56,8 +56,9 @@ static runtime_way *way_of(const scout_run_op *op, const scout_run_weight *packe
 
 /* ---- launches ---- */
 
-static scout_answer launch(runtime_way *way, const runtime_lane *lane, void *const *tensors, const scout_run_op *op,
-                           const scout_run_weight *packed, void *stream, scout_why *why) {
+static scout_answer enqueue_launch(runtime_way *way, const runtime_lane *lane, void *const *tensors,
+                                   const scout_run_op *op, const scout_run_weight *packed, void *stream,
+                                   scout_why *why) {
     scout_plan *plan = atomic_load_explicit(&way->plans[lane - op->run->lanes], memory_order_relaxed);
     void *own[SCOUT_MAX_TENSORS];
     scout_args args = {sizeof args, tensors, lane->workspace, stream};
@@ -67,6 +68,18 @@ static scout_answer launch(runtime_way *way, const runtime_lane *lane, void *con
         args.tensors = own;
     }
     return way->candidate->launch(plan, &args, why);
+}
+
+/* The first one of a thread may start its team. */
+static scout_answer launch(runtime_way *way, const runtime_lane *lane, void *const *tensors, const scout_run_op *op,
+                           const scout_run_weight *packed, void *stream, scout_why *why) {
+    static _Thread_local bool known;
+    if (known) return enqueue_launch(way, lane, tensors, op, packed, stream, why);
+    const runtime_cores cores = runtime_cores_of(op->run);
+    const scout_answer answer = enqueue_launch(way, lane, tensors, op, packed, stream, why);
+    runtime_cores_restore(&cores);
+    known = cores.known;
+    return answer;
 }
 
 int32_t runtime_launch(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed, void *stream,

@@ -152,15 +152,36 @@ static scout_answer choose_listed(scout_run_op *op, scout_why *why) {
     return answer;
 }
 
+/* What a race of the candidates has found, here or in another process. */
+static scout_answer choose_tuned(scout_run_op *op, scout_why *why) {
+    runtime_tuned found;
+    if (!runtime_tune(op, &found, why)) return SCOUT_NO;
+    if (!found.candidate[0]) {
+        snprintf(op->note, sizeof op->note, "tuned here%s: nothing is faster", found.cached ? " before" : "");
+        return SCOUT_NO;
+    }
+    const choice_wish wish = wish_for(op, &op->chosen, found.candidate, found.variant, false);
+    choice c;
+    scout_answer answer = choice_named(&wish, op->run->device, &c, why);
+    if (answer == SCOUT_OK) answer = check_needs(op, &c, why);
+    if (answer != SCOUT_OK) return answer;
+    take_choice(&op->chosen, &c, false);
+    snprintf(op->note, sizeof op->note, "tuned here%s: %.2f of the default's time", found.cached ? " before" : "",
+             found.ratio);
+    return SCOUT_OK;
+}
+
 static scout_answer choose(scout_run_op *op, scout_why *why) {
     op->why = RUNTIME_UNLISTED;
     if (op->run->table && choose_listed(op, why) == SCOUT_LOST) return SCOUT_LOST;
     if (!op->run->table) snprintf(op->note, sizeof op->note, "there is no table");
     if (op->chosen.there) return SCOUT_OK;
-    const scout_answer answer = choose_default(op, &op->chosen, why);
-    if (answer == SCOUT_OK && op->run->table)
-        runtime_tell(op->run, "%s: %s: the default runs, %s %s", op->key, op->note, op->chosen.candidate->name,
-                     op->chosen.variant);
+    if (op->run->tune_s > 0 && op->why == RUNTIME_UNLISTED && choose_tuned(op, why) == SCOUT_LOST) return SCOUT_LOST;
+    const bool tuned = op->chosen.there;
+    const scout_answer answer = tuned ? SCOUT_OK : choose_default(op, &op->chosen, why);
+    if (answer == SCOUT_OK && (op->run->table || tuned))
+        runtime_tell(op->run, "%s: %s: %s, %s %s", op->key, op->note, tuned ? "that runs" : "the default runs",
+                     op->chosen.candidate->name, op->chosen.variant);
     return answer;
 }
 
@@ -242,6 +263,7 @@ static bool build(scout_run_op *op, const runtime_making *making, guard *g, scou
     }
     o = arena_array(&op->arena, operation, 1);
     making->describe(making->context, &op->arena, o);
+    op->operation = o;
     if (!kinds_build(o, op->run->workspace_limit, &op->arena, &op->op, why)) return false;
     op->key = making->finish ? making->finish(making->context, &op->arena, &op->op) : op->op.key;
     return true;
@@ -282,9 +304,11 @@ int32_t runtime_op_find(scout_run *run, const runtime_making *making, const scou
         free_op(op);
         return runtime_say(error, SCOUT_RUN_INVALID, "%s", why.text);
     }
+    const runtime_cores cores = runtime_cores_of(run);
     pthread_mutex_lock(&run->lock);
     *out = enter(run, op, &answer, &why);
     pthread_mutex_unlock(&run->lock);
+    runtime_cores_restore(&cores);
     return *out ? SCOUT_RUN_OK : runtime_answer(run, answer, &why, "this operation", error);
 }
 

@@ -55,6 +55,18 @@ void runtime_tell(const scout_run *run, const char *format, ...) {
     run->say(run->context, line);
 }
 
+/* ---- the caller's thread ---- */
+
+runtime_cores runtime_cores_of(const scout_run *run) {
+    runtime_cores cores = {.known = false};
+    if (run->alignment == 1) cores.known = sched_getaffinity(0, sizeof cores.set, &cores.set) == 0;
+    return cores;
+}
+
+void runtime_cores_restore(const runtime_cores *cores) {
+    if (cores->known) (void)sched_setaffinity(0, sizeof cores->set, &cores->set);
+}
+
 /* ---- options ---- */
 
 /* Members beyond the caller's size are as usual. */
@@ -87,12 +99,14 @@ static bool load_devices(const char *library_path, status *st) {
 static int32_t open_device(scout_run *run, scout_run_error *error) {
     scout_why why = {.code = ""};
     run->identity.size = sizeof run->identity;
+    run->alignment = strcmp(run->api->name, "cpu") == 0 ? 1 : device_alignment;
+    const runtime_cores cores = runtime_cores_of(run);
     scout_answer answer = run->api->identify(run->ordinal, &run->identity, &why);
     identity_clean(&run->identity);
     if (answer == SCOUT_OK) answer = run->api->open(run->ordinal, &run->device, &why);
+    runtime_cores_restore(&cores);
     if (answer != SCOUT_OK)
         return runtime_say(error, SCOUT_RUN_NO_DEVICE, "device %s:%d: %s", run->api->name, (int)run->ordinal, why.text);
-    run->alignment = strcmp(run->api->name, "cpu") == 0 ? 1 : device_alignment;
     return SCOUT_RUN_OK;
 }
 
@@ -127,7 +141,10 @@ int32_t runtime_open_on(scout_run **out, const scout_device_api *api, int32_t or
     run->near_shapes = options->near_shapes != 0;
     run->workspace_limit = options->workspace_bytes ? options->workspace_bytes : REGIME_WORKSPACE_BYTES;
     run->say = options->say, run->context = options->context;
+    run->tune_s = options->tune_ms / 1e3;
+    run->cache_dir = options->cache_dir ? strdup(options->cache_dir) : NULL;
     if (pthread_mutex_init(&run->lock, NULL) != 0) {
+        free(run->cache_dir);
         free(run);
         return runtime_say(error, SCOUT_RUN_NO_MEMORY, "no lock can be made");
     }
@@ -162,6 +179,7 @@ void scout_run_close(scout_run *run) {
     scout_dispatch_close(run->table);
     if (run->device && !atomic_load(&run->lost)) run->api->close(run->device);
     pthread_mutex_destroy(&run->lock);
+    free(run->cache_dir);
     free(run);
 }
 

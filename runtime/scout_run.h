@@ -17,8 +17,8 @@
  *
  * What runs. The entry's implementation and variant, if the table has the operation and this process can make them.
  * Else the library's default, the first variant of the device's baseline: it is counted, and said once for each
- * operation (options.say). A table of another device, driver branch or library is no error either: it is said when
- * it is opened, and all operations run their defaults.
+ * operation (options.say). Where that is switched on, it is tuned (options.tune_ms). A table of another device, driver
+ * branch or library is no error either: it is said when it is opened, and all operations run their defaults.
  *
  * Threads. All functions but scout_run_close may be called from any thread at any time. Launches at once, and launches
  * on several streams, each have a workspace and plans of their own (a lane). A lane is made when one more is needed.
@@ -113,6 +113,13 @@ typedef struct scout_run_options {
      * told. It may not call this library. */
     void (*say)(void *context, const char *line);
     void *context;
+    /* Above 0: an operation that the table does not have is tuned when it is first asked for. Its candidates race for
+     * about so many milliseconds, checked as scout_batch checks them, and what is proven to be faster than the default
+     * runs from then on. Other threads that ask for something new meanwhile wait; launches that are ready do not. What
+     * was found is kept in the cache of scout_batch, for other processes too. */
+    uint32_t tune_ms;
+    uint32_t reserved;     /* 0 */
+    const char *cache_dir; /* of that cache; NULL: the usual one */
 } scout_run_options;
 
 /* Opens a device, and the table for it. *run is NULL unless it returns SCOUT_RUN_OK. A table that cannot be used (no
@@ -252,7 +259,7 @@ typedef struct scout_run_op_info { /* texts are borrowed from the operation */
     int32_t listed;                /* 1: the table has it, and its choice runs; 0: the default */
     const char *key;
     const char *implementation, *variant; /* what runs */
-    const char *note;                     /* why the default runs; "" where the table's choice does */
+    const char *note;                     /* why it is not the table's choice; "" where it is */
     int32_t tensor_count;
     int32_t packs; /* the tensor that goes packed; -1: none */
     uint64_t pack_bytes, workspace_bytes;

@@ -119,9 +119,12 @@ uint32_t plugins_kinds(const scout_device_api *device) {
     return kinds;
 }
 
-/* What the built-in device's kernels are compiled into. */
+/* What the built-in device's kernels are compiled into: this program, or a library that it opened. */
 static uint64_t program_content(void) {
     static uint64_t hash;
+    Dl_info here;
+    if (hash == 0 && dladdr(devices, &here) != 0 && here.dli_fname && strstr(here.dli_fname, ".so"))
+        hash = plugins_file_content(here.dli_fname);
     if (hash == 0) hash = plugins_file_content("/proc/self/exe");
     return hash;
 }

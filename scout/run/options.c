@@ -3,6 +3,7 @@
 
 #include "common/version.h"
 #include "scout/device/plugins.h"
+#include "scout/measure/measure_key.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -343,7 +344,7 @@ static void fill_defaults(options *o) {
     o->regime.launch = (regime_launch)index_of(regime_launch_names, o->launch, REGIME_GRAPH);
     if (!o->devices) o->devices = "auto";
     if (o->block) o->sparse_block = strtol(o->block, NULL, 10);
-    if (o->early_exit < 0) o->early_exit = 0.97;
+    if (o->early_exit < 0) o->early_exit = measure_key_early_exit;
     if (o->quick && o->budget_s < 0) o->budget_s = 20;
     if (o->quick && o->target_ci == 0) o->target_ci = 0.05;
     o->no_fusions = o->no_fusions || o->quick;

@@ -5,14 +5,13 @@
 
 #include "scout/kinds/kinds.h"
 #include "scout/measure/figures.h"
+#include "scout/measure/measure_key.h"
 #include "scout/terms/stats.h"
 #include "scout/timing/estimate.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum { CEILINGS_JOB = 1 << 24, AHEAD = 64, FILLS = 4, FEW = 16, FIRST_LOOK = 4 };
 /* AHEAD: jobs that are announced before their turn; FILLS: passes that an operation may have until then; FIRST_LOOK: of
@@ -29,24 +28,25 @@ static const double LOAD_SECONDS = 1, LOAD_SHARE = 0.05; /* what the first job m
 
 /* ---- the cache ---- */
 
-/* The card of a device, as short as a key wants it. */
 static const char *card_of(run *r, int device) {
-    const char *instance = r->devices[device].about->device_instance;
-    return arena_printf(&r->arena, "%016" PRIx64, (uint64_t)XXH3_64bits(instance, strlen(instance)));
+    return measure_key_card(r->devices[device].about->device_instance, &r->arena);
 }
 
-/* Of one card; NULL: of any of its class. A measurement that was given less time than usual is kept apart, and serves
- * only those that have no more. */
+/* Of one card; NULL: of any of its class. */
 static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
-    char regime_text[64];
-    regime_key(&r->options->regime, regime_text, sizeof regime_text);
-    return arena_printf(&r->arena,
-                        "measurement|%s|%s|method=%d|candidates=%016" PRIx64 "|exhaustive=%d|candidate=%s|"
-                        "early_exit=%.4f|workspace=%" PRIu64 "|cut=%d%s%s|card=%s",
-                        i->key, regime_text, REGIME_METHOD, r->devices[0].about->candidates_hash, r->search.exhaustive,
-                        r->search.candidate ? r->search.candidate : "", r->search.early_exit, r->search.workspace_limit,
-                        cut, r->search.compare ? "|compare=" : "", r->search.before ? r->search.before : "",
-                        card ? card : "any");
+    const measure_key key = {.operation = i->key,
+                             .regime = r->options->regime,
+                             .candidates = r->devices[0].about->candidates_hash,
+                             .exhaustive = r->search.exhaustive,
+                             .candidate = r->search.candidate,
+                             .early_exit = r->search.early_exit,
+                             .workspace_limit = r->search.workspace_limit,
+                             .cut = cut,
+                             .compare = !r->search.compare ? NULL
+                                        : r->search.before ? r->search.before
+                                                           : "",
+                             .card = card};
+    return measure_key_text(&key, &r->arena);
 }
 
 static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 static scout_run *run;
@@ -421,6 +422,8 @@ static void any_kind_by_its_key(void) {
 
 enum { AT_ONCE = 4, ROUNDS = 50 };
 
+static int cores; /* of this thread, before anything was opened */
+
 typedef struct one_of_many {
     pthread_t id;
     int bad;
@@ -445,6 +448,18 @@ static void *work(void *context) {
     return NULL;
 }
 
+/* A thread that launches keeps its cores, whatever the team does. */
+static void threads_keep_their_cores(void) {
+    cpu_set_t before, after;
+    one_of_many here = {.bad = 0};
+    UNIT_INT(sched_getaffinity(0, sizeof before, &before), 0);
+    (void)work(&here);
+    UNIT_INT(here.bad, 0);
+    UNIT_INT(sched_getaffinity(0, sizeof after, &after), 0);
+    UNIT_CHECK(CPU_EQUAL(&before, &after));
+    UNIT_INT(CPU_COUNT(&after), cores);
+}
+
 static void several_threads_launch_at_once(void) {
     one_of_many all[AT_ONCE] = {{.bad = 0}};
     for (int k = 0; k < AT_ONCE; k++)
@@ -456,6 +471,8 @@ static void several_threads_launch_at_once(void) {
 }
 
 int main(void) {
+    cpu_set_t set;
+    cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
     run = run_open(NULL, NULL);
     UNIT_RUN(products_of_every_layout);
     UNIT_RUN(products_have_the_keys_of_reports);
@@ -465,6 +482,7 @@ int main(void) {
     UNIT_RUN(softmaxes);
     UNIT_RUN(elementwise);
     UNIT_RUN(any_kind_by_its_key);
+    UNIT_RUN(threads_keep_their_cores);
     UNIT_RUN(several_threads_launch_at_once);
     scout_run_close(run);
     return unit_end();
