@@ -106,7 +106,8 @@ class Measurement(Shown):
         title = f"{self.op} {' x '.join(map(str, self.shape))}, {self.precision}, on {self.device}{reached}"
         if self.recommendation:
             title += ". " + self.recommendation
-        return title, [Column(""), Column("candidate"), Column("variant"), Column("time", True), Column("TFLOP/s", True)], rows
+        columns = [Column(""), Column("candidate"), Column("variant"), Column("time", True), Column("TFLOP/s", True)]
+        return title, columns, rows
 
 
 def _measure(operations: Dict[str, Any], folder: str, *, progress: Optional[bool], **options: Any) -> Measurement:

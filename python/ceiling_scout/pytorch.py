@@ -88,7 +88,8 @@ def _linear_out(x: torch.Tensor, weight: torch.Tensor, *_: Any) -> torch.Tensor:
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None, packed: int = 0) -> torch.Tensor:
     """x @ weight.T + bias, by the table that scout.use named. `packed`: the number of a packed weight; 0: none."""
     _refuse_gradient(x, weight, bias)
-    if weight.dim() != 2 or not x.dim() or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
+    if (weight.dim() != 2 or not x.dim() or x.shape[-1] != weight.shape[1]
+            or (bias is not None and bias.shape != weight.shape[:1])):
         raise ValueError(f"a weight of [N, {x.shape[-1] if x.dim() else 'K'}] and a bias of [N] were expected, not "
                          f"{list(weight.shape)} and {None if bias is None else list(bias.shape)}")
     if any(t.dtype != x.dtype or t.device != x.device for t in (weight, bias) if t is not None):
@@ -99,11 +100,12 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] =
         return out
     runner = runner_of(_device(x))
     kept = _packed.get(packed) if packed else None
-    if kept is not None and (kept.packed.runner is not runner or kept.state != _state(weight)):  # it was written to since
-        kept = None
-    rows = x.reshape(-1, x.shape[-1]).contiguous()
+    if kept is not None and (kept.packed.runner is not runner or weight.is_inference() or kept.state != _state(weight)):
+        kept = None  # it was written to since, or that cannot be known
+    rows, added = x.reshape(-1, x.shape[-1]).contiguous(), None if bias is None else bias.contiguous()
     runner.gemm(_tensor(rows), _tensor(weight.t()), _tensor(out.view(-1, weight.shape[0])),
-                None if bias is None else _tensor(bias.contiguous()), kept.packed.handle if kept else None, arrays.stream_on(x.device))
+                None if added is None else _tensor(added), kept.packed.handle if kept else None,
+                arrays.stream_on(x.device))
     return out
 
 
@@ -164,7 +166,8 @@ class _Proven:
     def of_linear(self, module: nn.Linear) -> Tuple[str, Dict[int, Entry]]:
         """The layout that more is proven for, and its entries by number of rows."""
         dtype = name_of(module.weight.dtype)
-        found = {layout: self.products.get((module.out_features, module.in_features, layout, dtype, module.bias is not None), {})
+        n, k, bias = module.out_features, module.in_features, module.bias is not None
+        found = {layout: self.products.get((n, k, layout, dtype, bias), {})
                  for layout in ("nt", "nn")}  # as PyTorch stores it, and the other way
         layout = max(found, key=lambda name: len(found[name]))
         return layout, found[layout]
@@ -363,7 +366,8 @@ def patch(model: nn.Module, example: Any = None, *, table: Optional[Path] = None
     """Has linear modules and attentions of a model run what the table proves to be faster than the library's default, for
     inference. Says which. With an example (a tensor, a tuple of arguments, or a dictionary of named ones) the model is
     timed before and after, in turns: where its outputs differ, or it is slower by more than the ratio's interval, all is put
-    back. `table` takes the place of the one that scout.use named."""
+    back. `table` takes the place of the one that scout.use named. A weight may be written to, which is seen, but not through
+    its .data: a packed copy of it would not follow."""
     if table is not None:
         runtime.use(table)
     done = Patched(model)

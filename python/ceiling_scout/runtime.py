@@ -120,18 +120,25 @@ class Choice:
 
 class Runner:
     """A device with a table. Any thread may launch at any time. A table that cannot be used is no error: `note` says why,
-    and all operations run the library's default."""
+    and all operations run the library's default. With `near` sizes that lie in a proven range run what its ends run. With
+    `tune_ms` an operation that the table does not have is measured for about so long when it is first asked for, and kept
+    in the cache of scout_batch."""
 
-    def __init__(self, device: str = "cpu", table: Optional[Path] = None, *, near: bool = False,
+    def __init__(self, device: str = "cpu", table: Optional[Path] = None, *, near: bool = False, tune_ms: int = 0,
                  workspace_bytes: int = 0) -> None:
         self.device = "cuda:0" if device == "cuda" else device
         self._say = c.Say(lambda _, line: log.warning("%s", line.decode("utf-8", "replace")))
         self._handle = ct.c_void_p()
         self._ops: Dict[str, Any] = {}
         options = c.Options(ct.sizeof(c.Options), int(near), None if table is None else os.fsencode(table),
-                            self.device.encode(), os.fsencode(_places.library_path()), workspace_bytes, self._say, None)
+                            self.device.encode(), os.fsencode(_places.library_path()), workspace_bytes, self._say, None, tune_ms, 0, None)
         error = c.Error()
         _check(_call("run_open", ct.byref(self._handle), ct.byref(options), ct.byref(error)), error)
+        # A GPU may still be at a launch when the last reference goes: its runner is closed by hand, or not at all.
+        self._closing = weakref.finalize(self, _close, c.functions()["run_close"], self._handle.value, self._say)
+        self._closing.atexit = False
+        if self.device != "cpu":
+            self._closing.detach()
 
     @property
     def name(self) -> str:
@@ -162,6 +169,7 @@ class Runner:
         """When no launch is under way. Packed weights are of no use afterwards."""
         handle, self._handle = self._handle, ct.c_void_p()
         self._ops.clear()
+        self._closing.detach()
         c.functions()["run_close"](handle)
 
     def __enter__(self) -> "Runner":
@@ -202,7 +210,8 @@ class Runner:
         assert a is not None and b is not None
         if a.dtype != b.dtype:
             raise TypeError(f"b: an array of a's type, {a.dtype}, was expected, not {b.dtype}")
-        tensors = [ct.byref(_tensor(a, "a")), ct.byref(_tensor(b, "b")), None if out is None else ct.byref(_tensor(out, "out"))]
+        tensors = [None if one is None else ct.byref(_tensor(one, what))
+                   for one, what in ((a, "a"), (b, "b"), (out, "out"))]
         if packed is not None:
             packed.check(self, b)
         more = c.GemmMore(ct.sizeof(c.GemmMore), ord("b") if weight else 0, int(tf32), 0,
@@ -267,6 +276,10 @@ class Runner:
                       info.note.decode("utf-8", "replace"), info.packs >= 0, info.workspace_bytes)
 
 
+def _close(close: Any, handle: Optional[int], say: Any) -> None:
+    close(handle)  # which may still say something
+
+
 def _product(a: Optional[View], b: Optional[View]) -> Tuple[int, ...]:
     """The shape of a @ b."""
     assert a is not None and b is not None
@@ -304,14 +317,16 @@ def _free_weight(runner: Runner, handle: Any) -> None:
 
 _lock = threading.Lock()
 _runners: Dict[str, Runner] = {}
-_settings: Dict[str, Any] = {"table": None, "near": False, "said": False}
+_settings: Dict[str, Any] = {"table": None, "said": False}
+_more: Dict[str, Any] = {}
 
 
-def use(table: Optional[Path], *, near: bool = False) -> None:
+def use(table: Optional[Path], *, near: bool = False, tune_ms: int = 0) -> None:
     """Has matmul, attention, SparseWeight and the operators of PyTorch run by this table from now on; None: by the
-    library's defaults. With `near` also sizes that lie in a proven range. $CEILING_SCOUT_TABLE names the first one."""
+    library's defaults. The other arguments are those of Runner. $CEILING_SCOUT_TABLE names the first table."""
     with _lock:
-        _settings.update(table=None if table is None else os.fspath(table), near=near, said=True)
+        _settings.update(table=None if table is None else os.fspath(table), said=True)
+        _more.update(near=near, tune_ms=tune_ms)
         _runners.clear()  # those in use stay until they are not
 
 
@@ -327,7 +342,7 @@ def runner_of(device: str) -> Runner:
         with _lock:
             found = _runners.get(device)
             if found is None:
-                found = _runners[device] = Runner(device, table_in_use(), near=_settings["near"])
+                found = _runners[device] = Runner(device, table_in_use(), **_more)
     return found
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import warnings
+import weakref
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
@@ -176,6 +177,8 @@ class Table(Shown):
         note = c.Note()
         self._finish(c.functions()["open"](ctypes.byref(self._handle), os.fsencode(self.path), _given(device),
                                         ctypes.byref(note)), note, device)
+        self._closing = weakref.finalize(self, c.functions()["close"], self._handle.value)
+        self._closing.atexit = False
 
     @staticmethod
     def _finish(status: int, note: Any, device: Optional[Device]) -> None:
@@ -244,8 +247,8 @@ class Table(Shown):
 
     def close(self) -> None:
         """No other thread may be looking up."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        c.functions()["close"](handle)
+        self._handle = ctypes.c_void_p()
+        self._closing()
 
     def __enter__(self) -> "Table":
         return self
@@ -253,10 +256,6 @@ class Table(Shown):
     def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
 
     def _shown(self) -> Tuple[str, List[Column], List[List[str]]]:
         entries = list(self)

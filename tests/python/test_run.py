@@ -242,6 +242,16 @@ class Weights(unittest.TestCase):
         self.assertIn("measured with device Other", said.output[0])
         self.assertEqual(got.tolist(), product(matrix(2, 2), matrix(2, 2)))
 
+    def test_what_is_not_listed_can_be_tuned(self):
+        runner = scout.Runner("cpu", tune_ms=50)
+        a, b = numpy.ones((24, 72), "float32"), numpy.random.default_rng(1).standard_normal((72, 40)).astype("float32")
+        for _ in range(2):
+            self.assertLess(abs(runner.matmul(a, b) - a @ b).max(), 1e-3)
+        key = scout.key_of("gemm", shape=(24, 40, 72), dtype="fp32")
+        self.assertTrue(runner.choice(key).implementation)
+        plain = scout.Runner("cpu").choice(key)
+        self.assertNotEqual(runner.choice(key).note, plain.note)  # it was measured here, whatever came of it
+
     def test_packed(self):
         a, b = numpy.ones((16, 64), "float32"), numpy.random.default_rng(1).standard_normal((64, 32)).astype("float32")
         key = scout.key_of("gemm", shape=(16, 32, 64), dtype="fp32")

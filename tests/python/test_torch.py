@@ -128,6 +128,8 @@ class Patching(Torch):
             before = model(x)
             model[2][1].weight.mul_(2)
             self.near(model(x), 2 * before)
+            strided = torch.randn(64)[::2]
+            self.near(torch.ops.scout.linear(x, torch.randn(32, 64) * 0, strided), strided.expand(16, 32))
 
     def test_it_is_timed(self):
         model, x = self.model(), torch.randn(16, 64)
