@@ -107,7 +107,8 @@ typedef struct scout_run_options {
     uint32_t near_shapes; /* 1: an operation that is not listed, but lies in a proven range, runs what its ends run */
     const char *table;    /* path of a dispatch.json; NULL: none, all operations run their defaults */
     const char *device;   /* "cpu" (NULL is that too), "cuda", "cuda:1" */
-    const char *library_path; /* folders with colons between, in which libraries are looked for first */
+    const char *library_path; /* folders with colons between, in which libraries are looked for first; the process's
+                                 first open tells them */
     uint64_t workspace_bytes; /* the most that a launch may use; usually 32 MiB, of convolutions 512 MiB */
     /* One line about what runs otherwise than the table says, from the thread whose call found it. NULL: nothing is
      * told. It may not call this library. */

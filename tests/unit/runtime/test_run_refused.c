@@ -143,6 +143,14 @@ static void opening(void) {
     scout_run_weight_free(NULL);
 }
 
+/* So what was refused was refused for what was changed of it. */
+static void what_fits_runs(void) {
+    const tensors t = good();
+    UNIT_INT(gemm(&t), SCOUT_RUN_OK);
+    UNIT_TEXT(error.text, "");
+    UNIT_CHECK(c_data[0] == 0 + 1 + 2 + 3 + 4 + 5);
+}
+
 int main(void) {
     run = run_open(NULL, NULL);
     for (int k = 0; k < 64; k++) a_data[k] = (float)k, b_data[k] = 1, c_data[k] = guard[k] = -7;
@@ -150,6 +158,7 @@ int main(void) {
     UNIT_RUN(other_fronts);
     UNIT_RUN(keys);
     UNIT_RUN(opening);
+    UNIT_RUN(what_fits_runs);
     scout_run_close(run);
     return unit_end();
 }

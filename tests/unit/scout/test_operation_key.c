@@ -75,6 +75,38 @@ static void every_operation_is_read_back_from_its_key(void) {
     end();
 }
 
+/* What a changed key tells is what it says, or it is refused; and candidates are asked about no nonsense. */
+static bool reads_as_itself(const char *key) {
+    operation *back = arena_array(&a, operation, 1);
+    scout_op *op = arena_array(&a, scout_op, 1);
+    if (!guard_enter(&g)) return true;
+    operation_from_key(key, &a, back);
+    (void)build(back, op);
+    return strcmp(operation_key(back, &a), key) == 0;
+}
+
+static void a_changed_key_is_refused_or_means_what_it_says(void) {
+    static const char bytes[] = "0123456789,;=%-.xabe \x7f";
+    uint64_t state = 1;
+    begin();
+    if (!UNIT_CHECK(read_file("tests/unit/cuda/kinds.json"))) return;
+    for (int k = 0; k < list.count; k++) {
+        const char *key = operation_key(&list.items[k], &a);
+        const size_t length = strlen(key);
+        for (int times = 0; times < 20; times++) {
+            const arena_mark mark = arena_save(&a);
+            char *changed = arena_strndup(&a, key, length);
+            for (int n = 0; n < 1 + times % 3; n++) {
+                state = state * 6364136223846793005u + 1442695040888963407u;
+                changed[(state >> 33) % length] = bytes[(state >> 20) % (sizeof bytes - 1)];
+            }
+            if (!UNIT_CHECK(reads_as_itself(changed))) printf("  %s\n", changed);
+            arena_rewind(&a, mark);
+        }
+    }
+    end();
+}
+
 static void a_sparse_weight_is_read_back(void) {
     operation back;
     static const char key[] = "gemm;shape=16,64,64;layout=nn;type=fp32;weight=fp32;weight_side=b;sparsity=0.875;"
@@ -99,6 +131,7 @@ static void texts_keep_their_punctuation(void) {
 
 int main(void) {
     UNIT_RUN(every_operation_is_read_back_from_its_key);
+    UNIT_RUN(a_changed_key_is_refused_or_means_what_it_says);
     UNIT_RUN(a_sparse_weight_is_read_back);
     UNIT_RUN(texts_keep_their_punctuation);
     return unit_end();
