@@ -9,13 +9,13 @@ all: $(SPARSITY_SHARED)
 $(BUILD)/python/%.o: %.c $(BUILD)/flags
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -fvisibility=default -MMD -MP -c -o $@ $<
 -include $(SPARSITY_OBJECTS:.o=.d)
 $(SPARSITY_SHARED): $(SPARSITY_OBJECTS) python/sparsity.map
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=python/sparsity.map -Wl,-z,defs -Wl,-z,relro,-z,now \
-	  -o $@ $(filter %.o,$^) $(LIBRARY_LIBS) -lm
+	  -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARY_LIBS) -lm
 
 .PHONY: install-python wheel
 install: install-python

@@ -12,8 +12,18 @@ RUNTIME_STATIC := $(BUILD)/lib/libscout_run.a
 RUNTIME_SHARED := $(BUILD)/lib/libscout_run.so.$(RUNTIME_VERSION)
 RUNTIME_LIBRARIES := $(filter jansson libxxhash,$(LIBRARIES))
 RUNTIME_LIBS := $(shell pkg-config --libs $(RUNTIME_LIBRARIES) 2>/dev/null)
+# A distribution's libjansson.a is made for programs. The one thing in it that no shared library may have is the address of
+# stdin, which json_loadf compares with, and which nothing here calls: there it is a word of its own.
 ifeq ($(STATIC),1)
-RUNTIME_LIBS := -Wl,-Bstatic $(RUNTIME_LIBS) -Wl,-Bdynamic
+RUNTIME_JANSSON := $(BUILD)/lib/jansson_shared.a
+RUNTIME_LIBS := $(RUNTIME_JANSSON) -Wl,-Bstatic $(filter-out -ljansson,$(RUNTIME_LIBS)) -Wl,-Bdynamic
+$(RUNTIME_SHARED): $(RUNTIME_JANSSON)
+$(RUNTIME_JANSSON): $(BUILD)/flags
+	$(say) AR $@
+	$(Q)mkdir -p $(@D)
+	$(Q)objcopy --redefine-sym stdin=json_no_stdin "$$($(CC) -print-file-name=libjansson.a)" $@.new
+	$(Q)echo 'void *json_no_stdin;' | $(CC) -fPIC -fvisibility=hidden -x c -c -o $(@D)/json_no_stdin.o -
+	$(Q)$(AR) rs $@.new $(@D)/json_no_stdin.o 2>/dev/null; rm $(@D)/json_no_stdin.o; mv $@.new $@
 endif
 
 .PHONY: runtime bench-run
