@@ -278,53 +278,67 @@ static const char *finish(void *context, arena *a, scout_op *op) {
     return arena_printf(a, "%s;%s=%s", op->key, field.name, field.text);
 }
 
-static int32_t learn(scout_run *run, runtime_call *call, uint64_t hash, const words *w, known_call **out,
-                     scout_run_error *error) {
+/* NULL: code and error say why. */
+static const known_call *learn(scout_run *run, runtime_call *call, uint64_t hash, const words *w, int32_t *code,
+                               scout_run_error *error) {
     describing d = {.call = call};
     scout_run_error own;
     const scout_run_op *op;
     if (!error) error = &own;
-    if (w->count == WORDS) return runtime_say(error, SCOUT_RUN_INVALID, "expected shorter texts");
+    *code = SCOUT_RUN_INVALID;
+    if (w->count == WORDS) {
+        (void)runtime_refuse(error, "expected shorter texts");
+        return NULL;
+    }
     for (int k = 0; k < call->tensor_count; k++)
-        if (!check_tensor(call, k, error)) return SCOUT_RUN_INVALID;
+        if (!check_tensor(call, k, error)) return NULL;
     const runtime_making making = {describe, finish, &d};
-    const int32_t code = runtime_op_find(run, &making, &op, error);
-    if (code != SCOUT_RUN_OK) return code;
+    *code = runtime_op_find(run, &making, &op, error);
+    if (*code != SCOUT_RUN_OK) return NULL;
     known_call *made = calloc(1, sizeof *made + w->count * sizeof *w->at);
-    if (!made) return runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");
+    if (!made) {
+        *code = runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");
+        return NULL;
+    }
     made->op = op, made->hash = hash, made->count = w->count;
     memcpy(made->words, w->at, w->count * sizeof *w->at);
     if (!bind(call, made, error)) {
         free(made);
-        return SCOUT_RUN_INVALID;
+        *code = SCOUT_RUN_INVALID;
+        return NULL;
     }
-    *out = enter(run, made, w);
-    return *out ? SCOUT_RUN_OK : runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");
+    const known_call *known = enter(run, made, w);
+    if (!known) *code = runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");
+    return known;
 }
 
-static int32_t find(scout_run *run, runtime_call *call, known_call **known, scout_run_error *error) {
+static const known_call *find(scout_run *run, runtime_call *call, int32_t *code, scout_run_error *error) {
     words w;
     const uint64_t hash = write_words(call, &w);
     const runtime_calls *calls = atomic_load_explicit(&run->calls, memory_order_acquire);
-    *known = calls && w.count < WORDS ? look_up(calls, hash, &w) : NULL;
-    return *known ? SCOUT_RUN_OK : learn(run, call, hash, &w, known, error);
+    const known_call *known = calls && w.count < WORDS ? look_up(calls, hash, &w) : NULL;
+    return known ? known : learn(run, call, hash, &w, code, error);
+}
+
+static void read_data(const runtime_call *call, const known_call *known, void **data) {
+    for (uint32_t k = 0; k < known->op->op.tensor_count; k++) data[k] = call->tensors[known->bind[k]]->data;
 }
 
 int32_t runtime_call_launch(scout_run *run, runtime_call *call, void *stream, scout_run_error *error) {
     void *data[SCOUT_MAX_TENSORS];
-    known_call *known;
-    const int32_t code = find(run, call, &known, error);
-    if (code != SCOUT_RUN_OK) return code;
-    for (uint32_t k = 0; k < known->op->op.tensor_count; k++) data[k] = call->tensors[known->bind[k]]->data;
+    int32_t code = SCOUT_RUN_OK;
+    const known_call *known = find(run, call, &code, error);
+    if (!known) return code;
+    read_data(call, known, data);
     return runtime_launch(known->op, data, call->packed, stream, error);
 }
 
 int32_t runtime_call_pack(scout_run *run, runtime_call *call, scout_run_weight **packed, scout_run_error *error) {
     void *data[SCOUT_MAX_TENSORS];
-    known_call *known;
+    int32_t code = SCOUT_RUN_OK;
     *packed = NULL;
-    const int32_t code = find(run, call, &known, error);
-    if (code != SCOUT_RUN_OK) return code;
-    for (uint32_t k = 0; k < known->op->op.tensor_count; k++) data[k] = call->tensors[known->bind[k]]->data;
+    const known_call *known = find(run, call, &code, error);
+    if (!known) return code;
+    read_data(call, known, data);
     return runtime_pack(known->op, data, packed, error);
 }

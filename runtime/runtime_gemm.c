@@ -101,7 +101,7 @@ static bool describe(runtime_call *call, arena *a, operation *out, scout_run_err
     const runtime_setting *weight = runtime_call_setting(call, "weight_side");
     const bool left = weight && strcmp(weight->text, "a") == 0;
     oprec *rec = &out->rec;
-    product p;
+    product p = {.batch = 0};
     if (!read_product(call, &p, error)) return false;
     rec->type = (dtype)call->tensors[left ? B : A]->type;
     if (weight) rec->weight_type = (dtype)call->tensors[left ? A : B]->type;

@@ -34,9 +34,10 @@ static void take_choice(runtime_way *way, const choice *c, bool exhaustive) {
 }
 
 /* What the plan may ask for is a limit, not a promise. */
-static scout_answer check_needs(const scout_run_op *op, const choice *c, scout_why *why) {
+static scout_answer check_needs(const scout_run_op *op, choice *c, scout_why *why) {
     if (c->needs.workspace_bytes <= op->op.workspace_limit && c->needs.packs <= op->op.tensor_count) return SCOUT_OK;
     scout_destroy(c->candidate, c->plan);
+    c->plan = NULL;
     return scout_say(why, SCOUT_NO, "memory", "%s asks for %.1f MB of workspace, and %.1f MB are allowed",
                      c->candidate->name, (double)c->needs.workspace_bytes / 1e6, (double)op->op.workspace_limit / 1e6);
 }
@@ -86,7 +87,7 @@ static scout_answer by_bytes(const scout_run_op *op, const scout_candidate *cand
         memcpy(out->variant, one.text, sizeof out->variant);
         answer = scout_prepare(candidate, &op->op, op->run->device, one.values, &out->plan, &out->needs, why);
         found = answer == SCOUT_OK && has_bytes(out, entry->algo, entry->algo_bytes);
-        if (answer == SCOUT_OK && !found) scout_destroy(candidate, out->plan);
+        if (answer == SCOUT_OK && !found) scout_destroy(candidate, out->plan), out->plan = NULL;
         if (answer == SCOUT_NO || answer == SCOUT_FAILED) answer = SCOUT_OK; /* the next one may be it */
     }
     free(room);
@@ -105,6 +106,7 @@ static scout_answer choose_entry(scout_run_op *op, const scout_dispatch_entry *e
     }
     if (answer == SCOUT_OK && entry->algo && !has_bytes(&c, entry->algo, entry->algo_bytes)) {
         scout_destroy(c.candidate, c.plan);
+        c.plan = NULL;
         exhaustive = true;
         answer = by_bytes(op, c.candidate, entry, &c, why);
     }
