@@ -21,7 +21,7 @@ from . import arrays, dtypes, runtime
 from ._show import Column, Shown, percent, times
 from .dtypes import name_of
 from .runtime import Packed, runner_of
-from .table import Entry, Table, load
+from .table import Entry, Table
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -175,17 +175,17 @@ class _Proven:
 
 # ---- for engines that cannot say their sizes before ----
 
-_by_path: Dict[str, _Proven] = {}
+_of_tables: "weakref.WeakKeyDictionary[Table, _Proven]" = weakref.WeakKeyDictionary()
 
 
 def _proven_now() -> Optional[_Proven]:
     """Of the table in use; None: there is none."""
-    path = runtime.table_in_use()
-    if path is None:
+    table = runtime.table_of(runtime.table_in_use())
+    if table is None:
         return None
-    if path not in _by_path:
-        _by_path[path] = _Proven(load(path))
-    return _by_path[path]
+    if table not in _of_tables:
+        _of_tables[table] = _Proven(table)
+    return _of_tables[table]
 
 
 def _rows_of(weight: torch.Tensor, bias: Optional[torch.Tensor]) -> Mapping[int, Entry]:
@@ -371,9 +371,9 @@ def patch(model: nn.Module, example: Any = None, *, table: Optional[Path] = None
     if table is not None:
         runtime.use(table)
     done = Patched(model)
-    path = runtime.table_in_use()
+    proven = _proven_now()
     parameter = next(model.parameters(), None)
-    if path is None:
+    if proven is None:
         raise ValueError("table: a dispatch table was expected, here or with scout.use; analyze dispatch makes one")
     if parameter is None:
         raise TypeError("the model: one with parameters was expected")
@@ -382,7 +382,7 @@ def patch(model: nn.Module, example: Any = None, *, table: Optional[Path] = None
         done.why = runner.note
     else:
         with torch.no_grad():
-            _replace(done, _Proven(load(path)))
+            _replace(done, proven)
             _judge(done, example, seconds)
     if say is not None:
         say(repr(done))

@@ -15,7 +15,7 @@ from . import _run as c
 from .arrays import View, view
 from .errors import ScoutError, Unsupported
 from .sparsity import Sparsity, detect_sparsity
-from .table import key_of
+from .table import Entry, Table, key_of, load
 
 Path = Union[str, "os.PathLike[str]"]
 TABLE = "CEILING_SCOUT_TABLE"
@@ -32,20 +32,21 @@ def _raise(error: Any) -> NoReturn:
     raise {c.INVALID: ValueError, c.UNSUPPORTED: Unsupported}.get(error.status, ScoutError)(text)
 
 
-# Threads that have called libscout_run. OpenMP, which runs its loops, pins a thread that starts a team to one core. The
-# caller's thread gets its own cores back, or what it starts later would have that one core alone.
-_known = threading.local()
+# OpenMP, which runs the loops of libscout_run, pins a thread to one core when it starts its first team. The caller's thread
+# gets its own cores back, or all that it starts later would have that one core alone.
+_seen = threading.local()
 
 
 def _call(name: str, *arguments: Any) -> Any:
-    if getattr(_known, "thread", False):
+    if getattr(_seen, "pinned", False):
         return c.functions()[name](*arguments)
     cores = os.sched_getaffinity(0)
     try:
         return c.functions()[name](*arguments)
     finally:
-        os.sched_setaffinity(0, cores)
-        _known.thread = name != "run_open"
+        if os.sched_getaffinity(0) != cores:
+            os.sched_setaffinity(0, cores)
+            _seen.pinned = True
 
 
 def _check(status: int, error: Any) -> None:
@@ -131,7 +132,8 @@ class Runner:
         self._handle = ct.c_void_p()
         self._ops: Dict[str, Any] = {}
         options = c.Options(ct.sizeof(c.Options), int(near), None if table is None else os.fsencode(table),
-                            self.device.encode(), os.fsencode(_places.library_path()), workspace_bytes, self._say, None, tune_ms, 0, None)
+                            self.device.encode(), os.fsencode(_places.library_path()), workspace_bytes, self._say,
+                            None, tune_ms, 0, None)
         error = c.Error()
         _check(_call("run_open", ct.byref(self._handle), ct.byref(options), ct.byref(error)), error)
         # A GPU may still be at a launch when the last reference goes: its runner is closed by hand, or not at all.
@@ -328,11 +330,23 @@ def use(table: Optional[Path], *, near: bool = False, tune_ms: int = 0) -> None:
         _settings.update(table=None if table is None else os.fspath(table), said=True)
         _more.update(near=near, tune_ms=tune_ms)
         _runners.clear()  # those in use stay until they are not
+        table_of.cache_clear()
 
 
 def table_in_use() -> Optional[str]:
     """The path of the table that use() or the variable named."""
     return _settings["table"] if _settings["said"] else os.environ.get(TABLE) or None
+
+
+def lookup(kind: str, **parts: Any) -> Optional[Entry]:
+    """As Table.lookup, in the table in use. None: it does not have the operation, or there is no table."""
+    found = table_of(table_in_use())
+    return None if found is None else found.lookup(kind, **parts)
+
+
+@functools.lru_cache(maxsize=8)
+def table_of(path: Optional[str]) -> Optional[Table]:
+    return None if path is None else load(path)
 
 
 def runner_of(device: str) -> Runner:

@@ -228,6 +228,9 @@ class Weights(unittest.TestCase):
             self.assertTrue((got == 64).all())
         self.assertEqual(runner.counts, scout.Counts(listed=1, unlisted=1, refused=1, unpacked=0))
         self.assertEqual((runner.choice(key).implementation, runner.choice(key).listed), ("cpu_tiled", True))
+        self.assertIsNone(scout.lookup("gemm", shape=(16, 32, 64), dtype="fp32"))
+        scout.use(os.path.join(self.folder.name, "table0.json"))
+        self.assertEqual(scout.lookup("gemm", shape=(16, 32, 64), dtype="fp32").implementation, "cpu_tiled")
         self.assertFalse(runner.choice(key.replace("16,", "99,")).listed)
         runner.close()
         with self.assertRaisesRegex(ValueError, "closed"):
