@@ -26,6 +26,7 @@
 ##                              $(DESTDIR)$(PREFIX) (PREFIX=/usr/local)
 ## make dist                    the same for other machines: out/dist/ceiling-scout, a tree that can be put anywhere (libraries inside,
 ##                              CUDA code for DIST_ARCHS="80 89 90 100": takes four times as long as one)
+## make wheel                   the same as a Python package: out/wheel/ceiling_scout-….whl, for pip install
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
 ## make debug | asan | tsan | fuzz
@@ -95,6 +96,7 @@ include mk/dispatch.mk
 include mk/runtime.mk
 include mk/checks.mk
 include mk/install.mk
+include mk/python.mk
 include mk/manual.mk
 include mk/cuda.mk
 include mk/scripted.mk

@@ -304,6 +304,15 @@ int scout_dispatch_near(const scout_dispatch_view *view, const scout_dispatch_ke
     return 1;
 }
 
+int scout_dispatch_near_text(const scout_dispatch_view *view, const char *key, scout_dispatch_ends *ends) {
+    scout_dispatch_key parsed;
+    return scout_dispatch_key_parse(&parsed, key, strlen(key)) && scout_dispatch_near(view, &parsed, ends);
+}
+
+size_t scout_dispatch_op_text(const scout_dispatch_op *op, char *text, size_t room) {
+    return op->kind ? scout_dispatch_key_write(op, text, room) : 0;
+}
+
 size_t scout_dispatch_count(const scout_dispatch_view *view) { return view->index->entry_count; }
 
 const scout_dispatch_entry *scout_dispatch_at(const scout_dispatch_view *view, size_t number) {

@@ -91,6 +91,13 @@ typedef struct scout_dispatch_ends {
 } scout_dispatch_ends;
 SCOUT_DISPATCH_API int scout_dispatch_near(const scout_dispatch_view *view, const scout_dispatch_key *key,
                                            scout_dispatch_ends *ends);
+/* By canonical text, as above. */
+SCOUT_DISPATCH_API int scout_dispatch_near_text(const scout_dispatch_view *view, const char *key,
+                                                scout_dispatch_ends *ends);
+
+/* For languages that cannot include a header: scout_dispatch_key_write, the canonical text of an operation. How many
+ * bytes it has, without the 0 at its end; 0: it does not fit, or has no kind. */
+SCOUT_DISPATCH_API size_t scout_dispatch_op_text(const scout_dispatch_op *op, char *text, size_t room);
 
 /* All entries in the file's order. */
 SCOUT_DISPATCH_API size_t scout_dispatch_count(const scout_dispatch_view *view);

@@ -113,6 +113,10 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(no_wait),
      .help = "fail where another run is at the same folder or device, instead of waiting for its end"},
+    {.name = "folder",
+     .kind = CLI_FLAG,
+     .offset = AT(ask),
+     .help = "print the folder that the results are written to, and do nothing"},
     {.name = "target-ci",
      .argument = "X%",
      .kind = CLI_TEXT,
@@ -164,7 +168,7 @@ static const cli_option rows[] = {
      .offset = AT(precision),
      .help = "its precision: fp32 (the default), tf32, fp16, bf16, fp8, int8, int4"},
 };
-enum { ROWS = sizeof rows / sizeof rows[0], OF_PROFILE = 12, OF_BOTH = 3 };
+enum { ROWS = sizeof rows / sizeof rows[0], OF_PROFILE = 13, OF_BOTH = 3 };
 
 static const cli_spec profile_spec = {
     .program = NAME " profile",

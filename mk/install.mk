@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # What a plugin may include: the ABI, and how operations of each kind are read.
 PLUGIN_HEADERS := scout/plugin.h $(sort $(wildcard scout/op/*.h))
 .PHONY: install clean distclean
-install install-manual install-dispatch install-runtime: export INSTALL_ROOT := $(DESTDIR)$(PREFIX)
+install install-manual install-dispatch install-runtime install-python: export INSTALL_ROOT := $(DESTDIR)$(PREFIX)
 install: $(PROGRAMS)
 	install -D -m 755 -- $(PROGRAM) "$$INSTALL_ROOT/bin/extract_ops"
 	install -D -m 755 -- $(SCOUT) "$$INSTALL_ROOT/bin/scout_batch"

@@ -12,12 +12,23 @@ RUNTIME_STATIC := $(BUILD)/lib/libscout_run.a
 RUNTIME_SHARED := $(BUILD)/lib/libscout_run.so.$(RUNTIME_VERSION)
 RUNTIME_LIBRARIES := $(filter jansson libxxhash,$(LIBRARIES))
 RUNTIME_LIBS := $(shell pkg-config --libs $(RUNTIME_LIBRARIES) 2>/dev/null)
-# A tree for other machines has the static one alone: jansson's static library cannot become part of a shared one.
-RUNTIME_SHARES := $(if $(filter 1,$(STATIC)),,yes)
+# A distribution's libjansson.a is made for programs. The one thing in it that no shared library may have is the address of
+# stdin, which json_loadf compares with, and which nothing here calls: there it is a word of its own.
+ifeq ($(STATIC),1)
+RUNTIME_JANSSON := $(BUILD)/lib/jansson_shared.a
+RUNTIME_LIBS := $(RUNTIME_JANSSON) -Wl,-Bstatic $(filter-out -ljansson,$(RUNTIME_LIBS)) -Wl,-Bdynamic
+$(RUNTIME_SHARED): $(RUNTIME_JANSSON)
+$(RUNTIME_JANSSON): $(BUILD)/flags
+	$(say) AR $@
+	$(Q)mkdir -p $(@D)
+	$(Q)objcopy --redefine-sym stdin=json_no_stdin "$$($(CC) -print-file-name=libjansson.a)" $@.new
+	$(Q)echo 'void *json_no_stdin;' | $(CC) -fPIC -fvisibility=hidden -x c -c -o $(@D)/json_no_stdin.o -
+	$(Q)$(AR) rs $@.new $(@D)/json_no_stdin.o 2>/dev/null; rm $(@D)/json_no_stdin.o; mv $@.new $@
+endif
 
 .PHONY: runtime bench-run
 all: runtime
-runtime: $(RUNTIME_STATIC) $(if $(RUNTIME_SHARES),$(RUNTIME_SHARED))
+runtime: $(RUNTIME_STATIC) $(RUNTIME_SHARED)
 
 # As libscout_dispatch.a, which a program links behind it.
 $(RUNTIME_STATIC): $(RUNTIME_OBJECTS) $(VERSION_TEXT)
@@ -33,19 +44,15 @@ $(RUNTIME_SHARED): $(RUNTIME_OBJECTS) $(DISPATCH_OBJECTS) $(VERSION_TEXT) runtim
 	  -Wl,-z,relro,-z,now -Wl,--gc-sections -o $@ $(filter %.o,$^) $(RUNTIME_LIBS) -lm -ldl -lpthread
 	$(Q)ln -sf $(@F) $(@D)/$(RUNTIME_SONAME) && ln -sf $(RUNTIME_SONAME) $(@D)/libscout_run.so
 
-define install_runtime_shared
-install -m 755 -- $(RUNTIME_SHARED) "$$INSTALL_ROOT/lib/$(notdir $(RUNTIME_SHARED))"
-ln -sf -- $(notdir $(RUNTIME_SHARED)) "$$INSTALL_ROOT/lib/$(RUNTIME_SONAME)"
-ln -sf -- $(RUNTIME_SONAME) "$$INSTALL_ROOT/lib/libscout_run.so"
-endef
-
 .PHONY: install-runtime
 install: install-runtime
 install-runtime: runtime install-dispatch
 	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/runtime" "$$INSTALL_ROOT/lib/pkgconfig"
 	install -m 644 -- $(RUNTIME_HEADERS) "$$INSTALL_ROOT/include/ceiling-scout/runtime/"
 	install -m 644 -- $(RUNTIME_STATIC) "$$INSTALL_ROOT/lib/libscout_run.a"
-	$(if $(RUNTIME_SHARES),$(install_runtime_shared))
+	install -m 755 -- $(RUNTIME_SHARED) "$$INSTALL_ROOT/lib/$(notdir $(RUNTIME_SHARED))"
+	ln -sf -- $(notdir $(RUNTIME_SHARED)) "$$INSTALL_ROOT/lib/$(RUNTIME_SONAME)"
+	ln -sf -- $(RUNTIME_SONAME) "$$INSTALL_ROOT/lib/libscout_run.so"
 	$(Q)sed 's|@VERSION@|$(RUNTIME_VERSION)|' runtime/scout_run.pc.in > "$$INSTALL_ROOT/lib/pkgconfig/scout_run.pc"
 
 # What a launch costs beside calling the plan that it launches.

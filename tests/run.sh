@@ -45,6 +45,7 @@ page        beside
 unit_avx2   beside
 rust        beside
 export      beside
+python      beside
 golden_reports beside
 rooms       beside
 words       beside
@@ -88,6 +89,7 @@ step_dispatch() { tests/dispatch/run.sh; }
 step_runtime() { tests/runtime/run.sh; }
 step_rust() { tests/rust/run.sh; }
 step_export() { tests/export/run.sh bin/analyze; }
+step_python() { tests/python/run.sh; }
 step_golden() { tests/golden/run.sh bin/extract_ops; }
 step_golden_reports() { tests/golden/analyze.sh bin/analyze; }
 step_hostile() { tests/hostile/run.sh; }

@@ -94,9 +94,12 @@ done
 
 # ---- profile: what make does, by the same script ----
 export PROFILE_MODEL=none.onnx PROFILE_BATCH=77 PROFILE_DIM="a=7" # of another run; not of this one
+front profile "$MODEL" --batch 1 --seq 8 -o "$PWD/the out" --device cpu --regime burst --folder
+told=${STDOUT##*/the out/} untouched=$([[ -e "the out" ]] || echo yes)
 front profile "$MODEL" --batch 1 --seq 8 -o "$PWD/the out" --device cpu --regime burst --budget 2s
 check "profile: ended" test "$EXIT" -le 1
 folder="the out/transformer_block@b1_s8_cpu_burst"
+check "profile --folder: that folder was told before, and nothing was made" test "the out/$told $untouched" = "$folder yes"
 for file in ops.json run.json summary.txt report.html dispatch.json; do check "profile: $file" present "$folder/$file"; done
 front profile "$MODEL" --batch 1 --seq 8 -o "$PWD/the out" --device cpu --regime burst --budget 2s
 check "profile again: nothing to do" test "$(grep -c 'is up to date' stdout.txt)" -ge 4

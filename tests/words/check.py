@@ -12,12 +12,12 @@ import sys
 
 MOST_MEAN, MOST_WORDS = 20, 40
 BANNED = re.compile(r"\b(who|whoever|whom|nobody|somebody|anybody|everybody)\b", re.IGNORECASE)
-COUNTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**/*.md", "rust/*/*.md")
+COUNTED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/**/*.md", "rust/*/*.md", "python/*.md")
 READ = COUNTED + ("docs/schema/*.json",)
 PRODUCT = ("common", "dispatch", "extract", "scout", "kernels", "analyze", "runtime", "front")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
 # Beside the product: comments alone, and what a shell test is called. Its data may hold any word.
-BESIDE = ("Makefile", "mk/*.mk", "scripts/*", "tests/**/*", "docs/examples/**/*", "rust/**/*", ".ci/run")
+BESIDE = ("Makefile", "mk/*.mk", "scripts/*", "tests/**/*", "docs/examples/**/*", "rust/**/*", "python/**/*", ".ci/run")
 REMARKS = {suffix: r"//[^\n]*|/\*.*?\*/" for suffix in SUFFIXES} | {
     ".py": r'"""(?:.*?)"""|(?<![^\s])#[^\n]*', "": r'(?<![^\s])#[^\n]*|(?<=check )"[^"\n]*"'}
 REMARKS |= {".sh": REMARKS[""], ".mk": REMARKS[""], ".rs": r"//[^\n]*"}
