@@ -68,6 +68,14 @@ bench-repeat: $(PROGRAMS)
 bench-busy: $(PROGRAMS)
 	$(Q)tests/bench/busy.sh '$(MAKE)' $(REPETITIONS)
 
+# A model as a whole beside onnxruntime, in turns: MODELS (those in models/ that it runs), BATCH, SEQ, BUDGET, TURNS.
+.PHONY: bench-peers
+bench-peers: export BATCH := $(BATCH)
+bench-peers: export SEQ := $(SEQ)
+bench-peers: export BUDGET := $(BUDGET)
+bench-peers: $(PROGRAMS)
+	$(Q)tests/bench/peers_cpu.sh bin/ceiling-scout $(SCOUT) out/venv/bin/python $(or $(MODELS),models/small_resnet.onnx models/transformer_block.onnx)
+
 # How often a comparison of two runs errs: NIGHTS of each kind (10000), counted.
 .PHONY: bench-compare
 bench-compare: export BENCH_NIGHTS := $(or $(NIGHTS),10000)
