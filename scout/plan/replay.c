@@ -184,7 +184,7 @@ static scout_answer enqueue(void *context, uint32_t launch, void *stream, scout_
     replay_lane *l = context;
     replay *r = l->replay;
     const uint32_t copy = (r->captured ? l->first + launch : l->turn++) % r->memory.copies;
-    return replay_launch_all(r, l->lane, copy, stream, why, replay_launch);
+    return replay_launch_all(r, l->lane, copy, stream, why, l->in_pieces ? replay_pieces_launch : replay_launch);
 }
 
 static scout_answer sequence_of(replay_lane *l, uint32_t launches, uint32_t first, scout_sequence **out,
@@ -208,14 +208,27 @@ static uint32_t whole(void *context) {
     return r->captured ? r->memory.copies : 1;
 }
 
+typedef struct whole_run {
+    replay *replay;
+    scout_sequence *sequence;
+} whole_run;
+
+static scout_answer play_whole(void *context, double *seconds, scout_why *why) {
+    const whole_run *w = context;
+    return w->replay->api->run(w->replay->device, w->sequence, 1, seconds, why);
+}
+
 static scout_answer run(void *context, uint32_t launches, uint32_t batches, double *seconds, scout_why *why) {
     replay_lane *l = context;
     replay *r = l->replay;
-    scout_sequence *sequence = NULL;
+    whole_run w = {.replay = r};
     const double each_s = l->launch_s > 0 ? l->launch_s : 60;
     replay_tell(r, NULL, "replay", fmin(30 + 20 * each_s * launches * batches, 3600));
-    scout_answer answer = sequence_of(l, launches, 0, &sequence, why);
-    if (answer == SCOUT_OK) answer = r->api->run(r->device, sequence, batches, seconds, why);
+    scout_answer answer = sequence_of(l, launches, 0, &w.sequence, why);
+    const bool pieces = replay_pieces_serve(l, launches);
+    for (uint32_t k = 0; pieces && k < batches && answer == SCOUT_OK; k++)
+        answer = replay_pieces_run(l, play_whole, &w, &seconds[k], why);
+    if (!pieces && answer == SCOUT_OK) answer = r->api->run(r->device, w.sequence, batches, seconds, why);
     if (answer == SCOUT_OK) l->launch_s = seconds[0] / launches;
     return answer;
 }
@@ -448,6 +461,7 @@ replay *replay_open(const scout_device_api *api, scout_device *device, const sco
     r->captured = request->regime.launch == REGIME_GRAPH && api->has_graphs;
     r->on = (device_lanes){.api = api, .device = device, .context = r, .beat = beat, .play = beat};
     r->clock = device_lanes_clock(&r->on);
+    if (r->clock.stolen) r->clock.stolen = replay_pieces_stolen;
     guard_init(&r->guard);
     arena_init(&r->arena, &r->guard, arena_bytes);
     return r;

@@ -1,6 +1,6 @@
 /* What the parts of a replay share: replay.c makes its steps and times them, replay_groups.c says which of them the
- * plan takes, replay_memory.c owns what they run on, replay_check.c holds one lane against the other, replay_json.c
- * tells what came of it. */
+ * plan takes, replay_memory.c owns what they run on, replay_pieces.c times a run that others disturb, replay_check.c
+ * holds one lane against the other, replay_json.c tells what came of it. */
 #pragma once
 
 #include "scout/device/choice.h"
@@ -80,9 +80,24 @@ typedef struct replay_lane {
     uint32_t first; /* copy of the weights that its next recording begins at, and that of the one under way */
     uint32_t turn;
     double launch_s;
+    bool in_pieces; /* its launches are those of a run in pieces */
     replay_sequence sequences[80];
     int sequence_count;
 } replay_lane;
+
+typedef struct replay_piece {
+    int64_t end;              /* launches of the run until then */
+    bool known;               /* in the run that is put together */
+    double seconds, missed_s; /* missed: other work took so much of it */
+} replay_piece;
+
+typedef struct replay_pieces { /* of a lane's run */
+    replay_piece *items;
+    int count, at;
+    int64_t of, launched; /* launches of the run that was cut, and of the one under way */
+    bool cutting;
+    double from_s, stolen_s; /* since the last end */
+} replay_pieces;
 
 typedef struct replay_memory {
     void *allocated[REPLAY_REGIONS]; /* owned */
@@ -131,6 +146,8 @@ struct replay {
     lanes_lane figures[REPLAY_LANES];
     scout_telemetry telemetry;
     lanes_learned learned;
+    replay_pieces pieces[REPLAY_LANES];
+    double waived_s; /* taken from runs in pieces, and in no piece that counts */
     replay_trace traces[REPLAY_LANES];
     scout_why untraced; /* code "": nothing kept it from being traced */
     double *timing;     /* by step: what its launches took, while they are timed in place */
@@ -196,6 +213,16 @@ scout_answer replay_launch_all(replay *r, int lane, uint32_t copy, void *stream,
                                scout_answer (*launch)(replay *r, const replay_step *s, int lane, uint32_t copy,
                                                       void *stream, scout_why *why));
 void replay_look_at_lanes(replay *r); /* how much they launch by now */
+
+/* replay_pieces.c: runs on a device that tells what other work took from it. */
+typedef scout_answer replay_pieces_play(void *context, double *seconds, scout_why *why);
+bool replay_pieces_serve(const replay_lane *l, uint32_t launches);
+/* A run that is put together of pieces of several; `play` makes one of them, with replay_pieces_launch for a launch. */
+scout_answer replay_pieces_run(replay_lane *l, replay_pieces_play *play, void *context, double *seconds,
+                               scout_why *why);
+scout_answer replay_pieces_launch(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream,
+                                  scout_why *why);
+double replay_pieces_stolen(void *context); /* timing_clock.stolen: of what counts */
 
 /* replay_trace.c: in place of a pass. */
 void replay_trace_lanes(replay *r);

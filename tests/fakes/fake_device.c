@@ -148,6 +148,8 @@ uint32_t fake_clocks(scout_device *d, double *hz, uint32_t most) {
     return count;
 }
 
+double fake_stolen(scout_device *d) { return d->stolen_s; }
+
 /* What an interval of so many seconds takes at today's clock, and what it does to it. */
 static double fake_clocked(scout_device *d, double seconds) {
     const double tau_s = 0.02, factor = FAKE_MOST_MHZ / d->clock_mhz;

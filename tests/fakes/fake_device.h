@@ -24,6 +24,9 @@ struct scout_device {
     const void *log[FAKE_LOG]; /* weights of the last launches, in order */
     uint64_t launches;         /* that ran */
     uint32_t prepared;         /* plans */
+    uint32_t steal_each;       /* other work takes 3 ms beside each so-manieth launch: 0, never */
+    uint32_t executed;
+    double stolen_s;
     double clock_mhz;
     double held_mhz; /* not 0: work brings its clock there; times go with it from 2000 MHz on */
     double hz[64];   /* of the last intervals */
@@ -36,6 +39,7 @@ void fake_close(scout_device *d); /* frees also what was leaked; live_* told of 
 
 extern scout_device_api fake_api;                                 /* candidates and has_graphs may be set by a test */
 uint32_t fake_clocks(scout_device *d, double *hz, uint32_t most); /* for fake_api, where a test wants it to tell */
+double fake_stolen(scout_device *d);                              /* likewise */
 void fake_use(int count, const scout_candidate *const *candidates);
 
 /* Each computes the product in fp32 at 200 us a launch, unless it says otherwise. */

@@ -129,6 +129,30 @@ static const char *named(const char *list, const char *key) {
         fake_use((int)(sizeof used / sizeof *used), used);                                                             \
     } while (0)
 
+/* Eighteen launches of 200 us: no run of them is left alone, and each millisecond is now and then. */
+static void a_run_is_put_together_of_pieces(uint32_t steal_each, bool undisturbed) {
+    begin();
+    USE(&fake_right, &fake_fast);
+    for (int k = 0; k < STEPS; k++) occurrences[k].times = 6;
+    best_of(0, "fast");
+    fake_api.has_graphs = 0;
+    fake_api.stolen = fake_stolen;
+    d->steal_each = steal_each;
+    run(4);
+    fake_api.stolen = NULL;
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_CHECK((fabs(time_of("default") / 3600 - 1) < 1e-6) == undisturbed);
+    UNIT_CHECK((fabs(time_of("best") / 3000 - 1) < 1e-6) == undisturbed);
+    end();
+}
+
+static void other_work_takes_from_every_run(void) {
+    a_run_is_put_together_of_pieces(13, true);
+    a_run_is_put_together_of_pieces(100000, true);
+}
+
+static void other_work_takes_from_every_piece(void) { a_run_is_put_together_of_pieces(1, false); }
+
 static void both_lanes(void) {
     begin();
     USE(&fake_right, &fake_fast);
@@ -336,6 +360,8 @@ static void in_place_on_a_host(void) {
 }
 
 int main(void) {
+    UNIT_RUN(other_work_takes_from_every_run);
+    UNIT_RUN(other_work_takes_from_every_piece);
     UNIT_RUN(both_lanes);
     UNIT_RUN(nothing_proven_is_one_lane);
     UNIT_RUN(packed_weights);
