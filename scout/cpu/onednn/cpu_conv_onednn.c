@@ -5,7 +5,7 @@
  * - as_is: the weight as it lies; only where that is another thing, and more than the library's reference loop.
  * - blocked: activations too in the library's format, brought there and back within each launch. A model that keeps
  *   them so all the way does not pay for that; one layer alone does. The default where the library has nothing but its
- *   reference loop for activations as they lie. */
+ *   reference loop for activations as they lie, or a product for each channel alone. */
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
 #include "scout/op/conv.h"
@@ -232,12 +232,20 @@ static bool is_reference(const scout_plan *plan) {
     return strncmp(cpu_onednn_plan_implementation(&plan->conv), "ref", 3) == 0;
 }
 
+/* A depthwise convolution as products of one column each. */
+static bool is_by_channel(const scout_plan *plan, const scout_op *op) {
+    const conv_problem p = conv_problem_of(op);
+    return p.group > 1 && p.group == p.cin && strstr(cpu_onednn_plan_implementation(&plan->conv), "gemm");
+}
+
 /* For activations as they are the library may have only its reference loop (bytes in nchw), which takes a thousand
- * times as long. No model is run so, and the default is then the library's own format. */
+ * times as long, or a product by channel (depthwise in nchw): five times. No model is run so, and the default is then
+ * the library's own format. */
 static cpu_onednn_conv_form first_form(const scout_op *op) {
     scout_plan packed = {.form = CPU_ONEDNN_CONV_PACKED}, blocked = packed;
     scout_why why;
-    const bool slow = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK && is_reference(&packed) &&
+    const bool slow = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK &&
+                      (is_reference(&packed) || is_by_channel(&packed, op)) &&
                       describe_plan(op, CPU_ONEDNN_CONV_BLOCKED, &blocked, &why) == SCOUT_OK && !is_reference(&blocked);
     destroy(&packed);
     destroy(&blocked);
