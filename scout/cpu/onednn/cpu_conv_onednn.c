@@ -240,28 +240,32 @@ static bool is_by_channel(const scout_plan *plan, const scout_op *op) {
 
 /* For activations as they are the library may have only its reference loop (bytes in nchw), which takes a thousand
  * times as long, or a product by channel (depthwise in nchw): five times. No model is run so, and the default is then
- * the library's own format. */
-static cpu_onednn_conv_form first_form(const scout_op *op) {
+ * the library's own format. *others: there is more than a reference loop for them. */
+static bool is_blocked_first(const scout_op *op, bool *others) {
     scout_plan packed = {.form = CPU_ONEDNN_CONV_PACKED}, blocked = packed;
     scout_why why;
     const bool slow = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK &&
                       (is_reference(&packed) || is_by_channel(&packed, op)) &&
                       describe_plan(op, CPU_ONEDNN_CONV_BLOCKED, &blocked, &why) == SCOUT_OK && !is_reference(&blocked);
+    *others = !slow || !is_reference(&packed);
     destroy(&packed);
     destroy(&blocked);
-    return slow ? CPU_ONEDNN_CONV_BLOCKED : CPU_ONEDNN_CONV_PACKED;
+    return slow;
 }
 
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
-    const int first = first_form(op);
+    enum { FORMS = CPU_ONEDNN_CONV_FORMS };
+    static const char *const turned[FORMS] = {"blocked", "packed", "as_is"};
+    bool others = true;
+    const int first = is_blocked_first(op, &others) ? CPU_ONEDNN_CONV_BLOCKED : CPU_ONEDNN_CONV_PACKED;
     (void)device, (void)exhaustive, (void)why;
     out->count = 1;
     scout_parameter *form = &out->parameters[0];
     snprintf(form->name, sizeof form->name, "form");
-    form->count = (uint32_t)(CPU_ONEDNN_CONV_FORMS - first);
-    for (int k = first; k < CPU_ONEDNN_CONV_FORMS; k++) form->values[k - first] = k;
-    form->labels = forms + first;
+    form->count = others ? FORMS : 1;
+    for (int k = 0; k < FORMS; k++) form->values[k] = (first + k) % FORMS;
+    form->labels = first == CPU_ONEDNN_CONV_BLOCKED ? turned : forms;
     return SCOUT_OK;
 }
 
