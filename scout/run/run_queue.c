@@ -596,6 +596,20 @@ static void fail_item(run *r, run_item *i, const char *text) {
     run_warn(r, "%s: %s", i->operation->name, i->text);
 }
 
+/* What a second search finds takes the place of all before it. One that finds no figure takes no more away than a later
+ * pass would. */
+static void take(run_item *i, const json_t *result, bool again) {
+    json_t *const anew = again ? figures_add(NULL, result) : NULL;
+    if (json_get_positive(anew, "baseline_time_us") > 0) {
+        json_decref(i->measurement);
+        i->measurement = anew;
+        i->asked = 0;
+        return;
+    }
+    json_decref(anew);
+    i->measurement = figures_add(i->measurement, result);
+}
+
 static void finish_item(run *r, run_item *i, const json_t *result, const status *st) {
     const bool first = !i->measurement, good = json_is_array(json_object_get(result, "candidates"));
     const bool again = i->again;
@@ -619,12 +633,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     }
     if (!good) return;
     run_samples_add(r, i, result);
-    if (again) { /* what it found before is found again */
-        json_decref(i->measurement);
-        i->measurement = NULL;
-        i->asked = 0;
-    }
-    i->measurement = figures_add(i->measurement, result);
+    take(i, result, again);
     if (!i->measurement) {
         if (r->failure.code == STATUS_OK)
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
