@@ -87,13 +87,19 @@ bool run_fusion_known(const run *r, const run_item *i) {
     return true;
 }
 
-void run_fusion_choose(const run *r, run_item *i) {
+/* A name of its own: the part may be searched again, which gives its measurement back. */
+static const char *keep(run *r, const char *was, const char *text) {
+    if (!text || (was && strcmp(was, text) == 0)) return text ? was : NULL;
+    return arena_printf(&r->arena, "%s", text);
+}
+
+void run_fusion_choose(run *r, run_item *i) {
     for (int k = 0; k < i->fusion->op_count; k++) {
         const run_item *part = item_of(r, i->fusion->ops[k]);
         fusion_part *p = &i->fusion->parts[k];
         const json_t *row = part->operation->sparsity > 0 ? NULL : figures_leader(part->measurement);
-        p->candidate = json_string_value(json_object_get(row, "name"));
-        p->variant = json_string_value(json_object_get(row, "variant"));
+        p->candidate = keep(r, p->candidate, json_string_value(json_object_get(row, "name")));
+        p->variant = keep(r, p->variant, json_string_value(json_object_get(row, "variant")));
     }
 }
 

@@ -226,7 +226,7 @@ void run_compare_end(const run *r, status *st); /* the exit code of a run that c
 int run_fusion_set_up(run *r);
 bool run_fusion_ready(const run *r, const run_item *i); /* none of its parts is being measured */
 bool run_fusion_known(const run *r, const run_item *i); /* what its parts run as can be chosen */
-void run_fusion_choose(const run *r, run_item *i);      /* what its parts run as */
+void run_fusion_choose(run *r, run_item *i);            /* what its parts run as */
 void run_fusion_derive(run *r);                         /* at the end: those that are operations of the list */
 report_fusion run_fusion_about(const run *r, const run_item *i);
 bool run_fusion_left(const run *r); /* one of them is not measured yet */

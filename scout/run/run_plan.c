@@ -83,7 +83,7 @@ static void read_fusion(run *r, int index, run_planned *to) {
     to->name = x->name;
     to->variant = x->variant ? x->variant : "";
     to->ratio = x->ratio;
-    to->ratio_ci = x->ratio_ci;
+    to->ratio_ci = strcmp(x->worth, "yes") == 0 ? x->ratio_ci : NAN; /* an interval is said of what is proven */
     to->ci = x->ratio_ci;
 }
 

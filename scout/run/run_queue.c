@@ -596,16 +596,31 @@ static void fail_item(run *r, run_item *i, const char *text) {
     run_warn(r, "%s: %s", i->operation->name, i->text);
 }
 
+/* What a second search finds takes the place of all before it. One that finds no figure takes no more away than a later
+ * pass would. */
+static void take(run_item *i, const json_t *result, bool again) {
+    json_t *const anew = again ? figures_add(NULL, result) : NULL;
+    if (json_get_positive(anew, "baseline_time_us") > 0) {
+        json_decref(i->measurement);
+        i->measurement = anew;
+        i->asked = 0;
+        return;
+    }
+    json_decref(anew);
+    i->measurement = figures_add(i->measurement, result);
+}
+
 static void finish_item(run *r, run_item *i, const json_t *result, const status *st) {
     const bool first = !i->measurement, good = json_is_array(json_object_get(result, "candidates"));
     const bool again = i->again;
+    const int pass = pass_of(i);
     char taken[32];
     const double took_s = run_now() - i->began_s;
     i->seconds += took_s;
     i->again = false;
     if (i->source == RUN_PENDING) {
         i->first_s = took_s;
-    } else {
+    } else if (!again) { /* neither tells what others will take */
         i->passes_s += took_s;
         i->passes++;
     }
@@ -614,17 +629,11 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     if (!good && !first) { /* it has its figures */
         if (i->source == RUN_PENDING) i->source = RUN_MEASURED;
         i->ended = true;
-        run_warn(r, "%s: pass %d failed, its figures are those of earlier passes: %s", i->operation->name,
-                 figures_passes(i->measurement) + 1, text);
+        run_warn(r, "%s: pass %d failed, its figures are those from before: %s", i->operation->name, pass, text);
     }
     if (!good) return;
     run_samples_add(r, i, result);
-    if (again) { /* what it found before is found again */
-        json_decref(i->measurement);
-        i->measurement = NULL;
-        i->asked = 0;
-    }
-    i->measurement = figures_add(i->measurement, result);
+    take(i, result, again);
     if (!i->measurement) {
         if (r->failure.code == STATUS_OK)
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
@@ -674,8 +683,8 @@ static void done(void *context, int device, int job, const json_t *result, const
     finish_item(r, i, result, st);
     if (!first) return; /* it has a report, which is written again at the end */
     r->looked = 0;
+    r->unwritten += !i->unwritten;
     i->unwritten = true;
-    r->unwritten++;
     report_figures f;
     const report_input in = run_input(r, i, -1);
     char line[256];

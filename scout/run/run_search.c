@@ -34,7 +34,8 @@ static double seconds_of(const run *r, const run_item *i, double model_us, doubl
     const report_input in = run_input(r, i, -1);
     report_read(&in, &f);
     const double most = f.efficiency > 0 ? 1 - fmin(f.efficiency, 1) : 1;
-    return most * share > WORTH ? budget_search_again(&r->budget, share, i->budget_s, left_s) : 0;
+    const double beside_s = fmax(i->first_s - i->budget_s, 0); /* for its tensors, the right result and checks */
+    return most * share > WORTH ? budget_search_again(&r->budget, share, i->budget_s, left_s - beside_s) : 0;
 }
 
 run_item *run_search_next(run *r, int device, run_stage last, double model_us, double left_s) {

@@ -97,6 +97,21 @@ CEILING_SCOUT_SCRIPTED_HEAVY=3 scout unexpected.json -o unexpected --device scri
 check "unexpectedly heavy: every candidate has its turn" searched unexpected heavy
 check "unexpectedly heavy: searched twice" test "$(grep -cE '^scout_batch: heavy ' stderr.txt)" = 2
 check "unexpectedly heavy: every operation has a figure" passes unexpected 1 26
+sed 's/\[3, 64, 64\]/&, "count": 2/' unexpected.json >before_others.json
+CEILING_SCOUT_SCRIPTED_HEAVY=3 CEILING_SCOUT_SCRIPTED_FULL=$PWD/full CEILING_SCOUT_SCRIPTED_SLOW_US=3000 \
+    "$SCOUT" "${DEVICE[@]}" before_others.json -o filled --device scripted:2 --no-cache >filled.txt 2>&1 </dev/null &
+pid=$!
+for ((tries = 0; tries < 4000; tries++)); do
+    if grep -q '^scout_batch: heavy ' filled.txt; then break; fi
+    sleep 0.005
+done
+: >full # its second search finds no room
+wait "$pid" || true
+rm full
+check "unexpectedly heavy, and no room the second time: searched twice" \
+    test "$(grep -cE '^scout_batch: heavy ' filled.txt)" = 2
+check "unexpectedly heavy, and no room the second time: its figure stays" \
+    python3 -c 'import json, sys; sys.exit(not json.load(open("filled/reports/heavy.json"))["baseline_time_us"] > 0)'
 CEILING_SCOUT_SCRIPTED_HEAVY=3 scout unexpected.json -o hurried --device scripted:2 --cache-dir theirs --budget 3
 check "unexpectedly heavy, no time: the first search stands" test "$(grep -cE '^scout_batch: heavy ' stderr.txt)" = 1
 check "unexpectedly heavy, no time: an own kernel that takes next to none has its turn" \

@@ -49,12 +49,18 @@ static scout_answer make_plan(const scout_op *op, double factor, double noise, s
     return SCOUT_OK;
 }
 
+/* The file that the variable names is there. */
+static bool is_set(const char *variable) {
+    const char *const file = getenv(variable);
+    return file && access(file, F_OK) == 0;
+}
+
 static scout_answer blas_prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                                  scout_plan_needs *needs, scout_why *why) {
     const int64_t algo = values ? values[0] : 0;
-    const char *refuses = getenv("CEILING_SCOUT_SCRIPTED_REFUSES");
     (void)device;
-    if (refuses && access(refuses, F_OK) == 0) return scout_say(why, SCOUT_NO, "feature", "not any more");
+    if (is_set("CEILING_SCOUT_SCRIPTED_FULL")) return scout_say(why, SCOUT_NO_MEMORY, "memory", "it is full");
+    if (is_set("CEILING_SCOUT_SCRIPTED_REFUSES")) return scout_say(why, SCOUT_NO, "feature", "not any more");
     if (algo < 0 || algo >= (int64_t)(sizeof algorithms / sizeof algorithms[0]))
         return scout_say(why, SCOUT_FAILED, "error", "no algorithm %lld", (long long)algo);
     return make_plan(op, algorithms[algo].factor, algorithms[algo].noise, plan, needs, why);
