@@ -62,6 +62,12 @@ static void leave_out(run_planned *to, arena *a, const char *code, const char *t
     to->text = arena_printf(a, "%s", text);
 }
 
+/* Proven, or far ahead. */
+static bool is_worth(const report_fused *x) {
+    if (!x->worth || strcmp(x->worth, "no") == 0) return false;
+    return strcmp(x->worth, "yes") == 0 || (x->ratio > 0 && x->ratio < likely);
+}
+
 /* Of those that are worth it, and have a place in the model. */
 static void read_fusion(run *r, int index, run_planned *to) {
     const fusion *f = &r->fusions.items[index];
@@ -69,7 +75,7 @@ static void read_fusion(run *r, int index, run_planned *to) {
     report_figures figures;
     report_read(&in, &figures);
     const report_fused *x = &figures.fused;
-    if (!x->worth || strcmp(x->worth, "yes") != 0 || f->site_count == 0) return;
+    if (!is_worth(x) || f->site_count == 0) return;
     if (f->how != FUSION_SEQUENCE) {
         leave_out(to, &r->arena, "layout", "its parts' tensors do not lie in those of what does all at once");
         return;
