@@ -164,6 +164,9 @@ static status_code export_reports(const settings *s, status *st) {
     if (!r.format->consumer && s->consumer)
         return status_set(st, STATUS_USAGE, "%s: the file holds no version of its reader; leave --consumer out",
                           r.format->name);
+    if (s->missing.device || s->missing.folder_count || s->missing.expert_parallel || s->missing.tensor_parallel > 1)
+        return status_set(st, STATUS_USAGE,
+                          "--device, --configs, --tensor-parallel and --expert-parallel go with --missing");
     if (!study_open(&data, &with, st)) return st->code;
     const status_code code = write_all(&r);
     left_out_tell(data.skipped, data.skipped_count);

@@ -103,7 +103,7 @@ static void set_numbers(const runtime_call *call, oprec *rec) {
     static const char *const others[] = {"window", "softcap"};
     const int64_t customary_past = call->tensors[K]->dims[2] - rec->shape[2];
     const double customary = 1 / sqrt((double)rec->shape[3]);
-    if (scale && fabs(scale->numbers[0] - customary) > 1e-6 * customary)
+    if (scale && !(fabs(scale->numbers[0] - customary) <= 1e-6 * customary))
         runtime_front_number(rec, "scale", scale->numbers[0]);
     if (past && past->numbers[0] != (double)customary_past) runtime_front_number(rec, "past", past->numbers[0]);
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {

@@ -47,7 +47,7 @@ typedef struct window {
 static void read_list(const runtime_call *call, const char *name, int count, int64_t otherwise, int64_t *out) {
     const runtime_setting *s = runtime_call_setting(call, name);
     for (int k = 0; k < count; k++) {
-        const int64_t x = s ? (int64_t)s->numbers[k] : 0;
+        const int64_t x = s ? (int64_t)fmax(-0x1p62, fmin(s->numbers[k], 0x1p62)) : 0;
         out[k] = x == 0 ? otherwise : x;
     }
 }
@@ -114,7 +114,7 @@ static bool describe(runtime_call *call, arena *a, operation *out, scout_run_err
     const runtime_setting *group = runtime_call_setting(call, "group"),
                           *activation = runtime_call_setting(call, "activation");
     const bool transposed = runtime_call_setting(call, "transposed") != NULL;
-    const int64_t groups = group ? (int64_t)group->numbers[0] : 1;
+    const int64_t groups = group ? (int64_t)fmin(group->numbers[0], 0x1p62) : 1;
     oprec *rec = &out->rec;
     scout_run_tensor room;
     bool last = false;

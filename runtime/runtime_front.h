@@ -3,6 +3,7 @@
 
 #include "runtime/runtime_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Members beyond the caller's size are 0; given NULL: all are. A size that no version of the struct has is refused. */
@@ -25,7 +26,7 @@ static inline void runtime_front_types(oprec *rec, const scout_run_tensor *out) 
 
 /* Numbers that are whole are whole numbers. */
 static inline void runtime_front_number(oprec *rec, const char *name, double x) {
-    if (x == (double)(int64_t)x)
+    if (fabs(x) < 0x1p62 && x == (double)(int64_t)x)
         oprec_set_int(rec, name, (int64_t)x);
     else
         oprec_set_real(rec, name, x);
@@ -36,7 +37,7 @@ static inline void runtime_front_settings(const runtime_call *call, arena *a, op
     for (int k = 0; k < call->setting_count; k++) {
         const runtime_setting *s = &call->settings[k];
         int64_t whole[6];
-        for (int n = 0; n < s->count; n++) whole[n] = (int64_t)s->numbers[n];
+        for (int n = 0; n < s->count; n++) whole[n] = (int64_t)fmax(-0x1p62, fmin(s->numbers[n], 0x1p62));
         if (s->text)
             oprec_set_text(rec, s->name, arena_strndup(a, s->text, strlen(s->text)));
         else if (s->count == 1)

@@ -207,8 +207,15 @@ __attribute__((format(printf, 3, 4))) int32_t runtime_say(scout_run_error *error
                                                           const char *format, ...);
 int32_t runtime_answer(scout_run *run, scout_answer answer, const scout_why *why, const char *doing,
                        scout_run_error *error);
+/* What the process's variables say of threads: opening a device changes them for a while (runtime_environment.c). */
+typedef struct runtime_environment {
+    char **entries;
+    size_t count;
+} runtime_environment;
+void runtime_environment_keep(runtime_environment *kept);
+void runtime_environment_restore(runtime_environment *kept);
 /* The cores of the calling thread. OpenMP, which runs the CPU's loops, pins a thread that starts a team; what belongs
- * to the caller is given back as it was. */
+ * to the caller is given back as it was. Not known where that is over: a thread is pinned once. */
 typedef struct runtime_cores {
     cpu_set_t set;
     bool known;

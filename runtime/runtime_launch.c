@@ -70,42 +70,38 @@ static scout_answer enqueue_launch(runtime_way *way, const runtime_lane *lane, v
     return way->candidate->launch(plan, &args, why);
 }
 
-/* The first one of a thread may start its team. */
-static scout_answer launch(runtime_way *way, const runtime_lane *lane, void *const *tensors, const scout_run_op *op,
-                           const scout_run_weight *packed, void *stream, scout_why *why) {
-    static _Thread_local bool known;
-    if (known) return enqueue_launch(way, lane, tensors, op, packed, stream, why);
-    const runtime_cores cores = runtime_cores_of(op->run);
-    const scout_answer answer = enqueue_launch(way, lane, tensors, op, packed, stream, why);
-    runtime_cores_restore(&cores);
-    known = cores.known;
-    return answer;
-}
-
-int32_t runtime_launch(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed, void *stream,
-                       scout_run_error *error) {
+static int32_t launch(runtime_way *way, runtime_why counted, void *const *tensors, const scout_run_op *op,
+                      const scout_run_weight *packed, void *stream, scout_run_error *error) {
     scout_run *run = op->run;
     scout_why why;
-    scout_answer answer;
-    runtime_why counted;
-    runtime_way *way = way_of(op, packed, &counted);
-    if (!way)
-        return runtime_say(error, SCOUT_RUN_INVALID,
-                           packed ? "expected a weight that was packed for this very operation"
-                                  : "expected a packed weight (scout_pack_weight): nothing here takes a plain one");
-    if (packed) op = packed->op;
-    const int32_t code = check(op, tensors, packed ? way->needs.packs : 0, error);
-    if (code != SCOUT_RUN_OK) return code;
-    if (atomic_load_explicit(&run->lost, memory_order_relaxed))
-        return runtime_say(error, SCOUT_RUN_LOST, "the device was lost before");
     why.text[0] = 0;
-    answer = greet(run, &why);
+    scout_answer answer = greet(run, &why);
     runtime_lane *lane = answer == SCOUT_OK ? runtime_lane_take(op, way, stream, &answer, &why) : NULL;
     if (!lane) return runtime_answer(run, answer, &why, "preparing a launch", error);
-    answer = launch(way, lane, tensors, op, packed, stream, &why);
+    answer = enqueue_launch(way, lane, tensors, op, packed, stream, &why);
     runtime_lane_give(lane, answer == SCOUT_OK ? counted : RUNTIME_WHYS);
     return answer == SCOUT_OK ? runtime_say(error, SCOUT_RUN_OK, "%s", "")
                               : runtime_answer(run, answer, &why, way->candidate->name, error);
+}
+
+/* What makes a plan, and what runs one, may start the thread's team. */
+int32_t runtime_launch(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed, void *stream,
+                       scout_run_error *error) {
+    const runtime_cores cores = runtime_cores_of(op->run);
+    runtime_why counted;
+    runtime_way *way = way_of(op, packed, &counted);
+    int32_t code = SCOUT_RUN_OK;
+    if (!way)
+        code = runtime_say(error, SCOUT_RUN_INVALID,
+                           packed ? "expected a weight that was packed for this very operation"
+                                  : "expected a packed weight (scout_pack_weight): nothing here takes a plain one");
+    if (packed) op = packed->op;
+    if (code == SCOUT_RUN_OK) code = check(op, tensors, packed ? way->needs.packs : 0, error);
+    if (code == SCOUT_RUN_OK && atomic_load_explicit(&op->run->lost, memory_order_relaxed))
+        code = runtime_say(error, SCOUT_RUN_LOST, "the device was lost before");
+    if (code == SCOUT_RUN_OK) code = launch(way, counted, tensors, op, packed, stream, error);
+    runtime_cores_restore(&cores);
+    return code;
 }
 
 int32_t scout_run_launch(const scout_run_op *op, void *const *tensors, int32_t count, const scout_run_weight *packed,
@@ -192,8 +188,10 @@ int32_t runtime_pack(const scout_run_op *op, void *const *tensors, scout_run_wei
     if (code != SCOUT_RUN_OK) return code;
     scout_run_weight *w = calloc(1, sizeof *w);
     if (!w) return runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");
+    const runtime_cores cores = runtime_cores_of(op->run);
     w->asked = op;
     code = pack(w, tensors, error);
+    runtime_cores_restore(&cores);
     if (code == SCOUT_RUN_OK)
         *packed = w;
     else

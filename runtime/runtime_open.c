@@ -57,14 +57,19 @@ void runtime_tell(const scout_run *run, const char *format, ...) {
 
 /* ---- the caller's thread ---- */
 
+/* OpenMP pins a thread once, when it starts its first team. */
+static _Thread_local bool was_pinned;
+
 runtime_cores runtime_cores_of(const scout_run *run) {
     runtime_cores cores = {.known = false};
-    if (run->alignment == 1) cores.known = sched_getaffinity(0, sizeof cores.set, &cores.set) == 0;
+    if (run->alignment == 1 && !was_pinned) cores.known = sched_getaffinity(0, sizeof cores.set, &cores.set) == 0;
     return cores;
 }
 
 void runtime_cores_restore(const runtime_cores *cores) {
-    if (cores->known) (void)sched_setaffinity(0, sizeof cores->set, &cores->set);
+    cpu_set_t now;
+    if (!cores->known || sched_getaffinity(0, sizeof now, &now) != 0 || CPU_EQUAL(&now, &cores->set)) return;
+    was_pinned = sched_setaffinity(0, sizeof cores->set, &cores->set) == 0;
 }
 
 /* ---- options ---- */
@@ -87,13 +92,9 @@ static void watch_nothing(void *context, const char *file) { (void)context, (voi
 
 /* The process's list of devices, once. */
 static bool load_devices(const char *library_path, status *st) {
-    static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
     static bool loaded;
-    pthread_mutex_lock(&loading);
     if (!loaded) loaded = libraries_pass_path(library_path) && plugins_load(NULL, 0, watch_nothing, NULL, st);
-    const bool good = loaded;
-    pthread_mutex_unlock(&loading);
-    return good;
+    return loaded;
 }
 
 static int32_t open_device(scout_run *run, scout_run_error *error) {
@@ -158,17 +159,29 @@ int32_t runtime_open_on(scout_run **out, const scout_device_api *api, int32_t or
     return runtime_say(error, SCOUT_RUN_OK, "%s", "");
 }
 
-int32_t scout_run_open(scout_run **out, const scout_run_options *given, scout_run_error *error) {
-    scout_run_options options;
+static int32_t open_named(scout_run **out, const scout_run_options *options, scout_run_error *error) {
     scout_why why = {.code = ""};
     status st = {.code = STATUS_OK};
     int32_t ordinal = 0;
+    if (!load_devices(options->library_path, &st)) return runtime_say(error, SCOUT_RUN_NO_DEVICE, "%s", st.text);
+    const scout_device_api *api = plugins_device_of(options->device, &ordinal, &why);
+    if (!api) return runtime_say(error, SCOUT_RUN_NO_DEVICE, "%s", why.text);
+    return runtime_open_on(out, api, ordinal, options, error);
+}
+
+/* One at a time: devices and libraries are loaded once, and what the variables were is known. */
+int32_t scout_run_open(scout_run **out, const scout_run_options *given, scout_run_error *error) {
+    static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+    scout_run_options options;
+    runtime_environment kept;
     *out = NULL;
     if (!read_options(&options, given, error)) return SCOUT_RUN_INVALID;
-    if (!load_devices(options.library_path, &st)) return runtime_say(error, SCOUT_RUN_NO_DEVICE, "%s", st.text);
-    const scout_device_api *api = plugins_device_of(options.device, &ordinal, &why);
-    if (!api) return runtime_say(error, SCOUT_RUN_NO_DEVICE, "%s", why.text);
-    return runtime_open_on(out, api, ordinal, &options, error);
+    pthread_mutex_lock(&opening);
+    runtime_environment_keep(&kept);
+    const int32_t code = open_named(out, &options, error);
+    runtime_environment_restore(&kept);
+    pthread_mutex_unlock(&opening);
+    return code;
 }
 
 void scout_run_close(scout_run *run) {

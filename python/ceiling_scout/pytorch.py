@@ -80,6 +80,14 @@ def _tensor(t: torch.Tensor) -> Any:
     return made
 
 
+def _aligned(t: torch.Tensor) -> torch.Tensor:
+    """As libscout_run wants it on a GPU, which what is cut out of a larger tensor may not be."""
+    return t if t.device.type == "cpu" or t.data_ptr() % _ALIGNMENT == 0 else t.clone()
+
+
+_ALIGNMENT = 256
+
+
 def _linear_out(x: torch.Tensor, weight: torch.Tensor, *_: Any) -> torch.Tensor:
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
@@ -102,8 +110,9 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] =
     kept = _packed.get(packed) if packed else None
     if kept is not None and (kept.packed.runner is not runner or weight.is_inference() or kept.state != _state(weight)):
         kept = None  # it was written to since, or that cannot be known
-    rows, added = x.reshape(-1, x.shape[-1]).contiguous(), None if bias is None else bias.contiguous()
-    runner.gemm(_tensor(rows), _tensor(weight.t()), _tensor(out.view(-1, weight.shape[0])),
+    rows = _aligned(x.reshape(-1, x.shape[-1]).contiguous())
+    added, laid = None if bias is None else _aligned(bias.contiguous()), _aligned(weight)
+    runner.gemm(_tensor(rows), _tensor(laid.t()), _tensor(out.view(-1, weight.shape[0])),
                 None if added is None else _tensor(added), kept.packed.handle if kept else None,
                 arrays.stream_on(x.device))
     return out
@@ -126,6 +135,7 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool = 
               turned: bool = False) -> torch.Tensor:
     """As scout.attention: [sequences, heads, rows, size of a head]. `turned`: the result lies in memory with its rows before
     its heads, as models take it from there."""
+    q, k, v = _aligned(q), _aligned(k), _aligned(v)
     return runner_of(_device(q)).attention(q, k, v, causal=causal, scale=scale, out=_attention_out(q, v, turned))
 
 
@@ -330,6 +340,7 @@ class Patched(Shown):
         self.ratio_ci: Optional[float] = None  # half width of its interval, relative
         self._linears: List[Tuple[nn.Module, str, nn.Linear, Linear]] = []
         self._forward: Optional[Callable[..., Any]] = None
+        self._forward_before: Optional[Callable[..., Any]] = None  # the model's own, where it hid its class's
         self._seen: Dict[Tuple[Any, ...], Entry] = {}
         self._on = True
 
@@ -345,6 +356,8 @@ class Patched(Shown):
             setattr(parent, name, module)
         if self._forward is not None:
             del self.model.forward  # which hid the class's own
+            if self._forward_before is not None:
+                self.model.forward = self._forward_before  # type: ignore[method-assign,assignment]
             self._forward = None
         self._linears, self.kept = [], False
 
@@ -389,11 +402,16 @@ def patch(model: nn.Module, example: Any = None, *, table: Optional[Path] = None
     return done
 
 
+def _is_changed(module: nn.Linear) -> bool:
+    """Whether it does more than its class: hooks (weight_norm, prune), or a forward of its own."""
+    return bool(module._forward_pre_hooks or module._forward_hooks or "forward" in vars(module))
+
+
 def _replace(done: Patched, proven: _Proven) -> None:
     made: Dict[int, Linear] = {}
     for parent_name, parent in list(done.model.named_modules()):
         for name, module in list(parent.named_children()):
-            if type(module) is not nn.Linear:
+            if type(module) is not nn.Linear or _is_changed(module):
                 continue
             layout, entries = proven.of_linear(module)
             if not entries:
@@ -407,6 +425,7 @@ def _replace(done: Patched, proven: _Proven) -> None:
             done._linears.append((parent, name, module, linear))
     if proven.attentions:
         done._forward = forward = done.model.forward
+        done._forward_before = vars(done.model).get("forward")
         seen = done._seen
 
         def with_table(*args: Any, **kwargs: Any) -> Any:

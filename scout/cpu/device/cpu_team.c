@@ -179,7 +179,7 @@ static void start_once(void) {
     const cpu_info *c = cpu_info_get();
     where *w = calloc(1, sizeof *w);
     char list[96] = "";
-    cpu_team_prepare();
+    set_environment(c); /* again: a program may have put its own variables back since */
     open_runtime();
     team.size = c->core_count;
     if (w) {

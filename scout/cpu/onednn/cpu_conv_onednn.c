@@ -246,7 +246,9 @@ static bool is_blocked_first(const scout_op *op, bool *others) {
     scout_why why;
     const bool slow = describe_plan(op, CPU_ONEDNN_CONV_PACKED, &packed, &why) == SCOUT_OK &&
                       (is_reference(&packed) || is_by_channel(&packed, op)) &&
-                      describe_plan(op, CPU_ONEDNN_CONV_BLOCKED, &blocked, &why) == SCOUT_OK && !is_reference(&blocked);
+                      describe_plan(op, CPU_ONEDNN_CONV_BLOCKED, &blocked, &why) == SCOUT_OK &&
+                      !is_reference(&blocked) &&
+                      (blocked.moves.in || blocked.moves.out); /* on a weight as it lies there may be none */
     *others = !slow || !is_reference(&packed);
     destroy(&packed);
     destroy(&blocked);

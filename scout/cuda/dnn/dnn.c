@@ -83,10 +83,11 @@ static void open_rest(void) {
     pthread_mutex_unlock(&state.opening);
 }
 
+/* Launches come this way: a thread that has a handle takes no lock. */
 const dnn_table *dnn_ready(cudnnHandle_t *handle, scout_why *why) {
-    const dnn_table *const dnn = dnn_open(why);
-    if (!dnn) return NULL;
     if (!own) {
+        const dnn_table *const dnn = dnn_open(why);
+        if (!dnn) return NULL;
         open_rest();
         const cudnnStatus_t status = dnn->cudnnCreate(&own);
         if (status != CUDNN_STATUS_SUCCESS) {
@@ -96,7 +97,7 @@ const dnn_table *dnn_ready(cudnnHandle_t *handle, scout_why *why) {
         }
     }
     *handle = own;
-    return dnn;
+    return &state.table;
 }
 
 const dnn_table *dnn_ready_for(cudnnHandle_t *handle, const char *part, scout_why *why) {

@@ -460,6 +460,39 @@ static void threads_keep_their_cores(void) {
     UNIT_INT(CPU_COUNT(&after), cores);
 }
 
+typedef struct late_team {
+    scout_run_tensor x, y, a, c;
+    cpu_set_t after;
+} late_team;
+
+/* The first launch of this thread needs no team, and the next one does. Filling a tensor does, too. */
+static void *small_then_large(void *context) {
+    late_team *t = context;
+    if (scout_run_softmax(run, &t->x, &t->y, -1, 0, NULL, NULL) != SCOUT_RUN_OK ||
+        scout_run_gemm(run, &t->a, &t->a, &t->c, NULL, NULL, NULL) != SCOUT_RUN_OK ||
+        sched_getaffinity(0, sizeof t->after, &t->after) != 0)
+        CPU_ZERO(&t->after);
+    return NULL;
+}
+
+static void a_team_that_starts_late_pins_nothing(void) {
+    const int64_t small[2] = {1, 16}, large[2] = {256, 256};
+    late_team t = {.x = run_tensor(SCOUT_RUN_FP32, 2, small, 1), .y = run_tensor(SCOUT_RUN_FP32, 2, small, 2)};
+    t.a = run_tensor(SCOUT_RUN_FP32, 2, large, 3), t.c = run_tensor(SCOUT_RUN_FP32, 2, large, 4);
+    pthread_t other;
+    (void)small_then_large(&t); /* what this thread finds is ready for the next one */
+    UNIT_INT(CPU_COUNT(&t.after), cores);
+    if (pthread_create(&other, NULL, small_then_large, &t) != 0) abort();
+    pthread_join(other, NULL);
+    UNIT_INT(CPU_COUNT(&t.after), cores);
+    run_free(&t.x), run_free(&t.y), run_free(&t.a), run_free(&t.c);
+}
+
+static void variables_stay(void) {
+    UNIT_TEXT(getenv("OMP_NUM_THREADS"), "7");
+    UNIT_CHECK(!getenv("OMP_PROC_BIND") && !getenv("OMP_PLACES") && !getenv("OPENBLAS_NUM_THREADS"));
+}
+
 static void several_threads_launch_at_once(void) {
     one_of_many all[AT_ONCE] = {{.bad = 0}};
     for (int k = 0; k < AT_ONCE; k++)
@@ -473,7 +506,11 @@ static void several_threads_launch_at_once(void) {
 int main(void) {
     cpu_set_t set;
     cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
+    static const char *const others[] = {"OMP_PROC_BIND", "OMP_PLACES", "OPENBLAS_NUM_THREADS"};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) (void)unsetenv(others[k]);
+    (void)setenv("OMP_NUM_THREADS", "7", 1);
     run = run_open(NULL, NULL);
+    UNIT_RUN(variables_stay);
     UNIT_RUN(products_of_every_layout);
     UNIT_RUN(products_have_the_keys_of_reports);
     UNIT_RUN(attentions);
@@ -483,6 +520,7 @@ int main(void) {
     UNIT_RUN(elementwise);
     UNIT_RUN(any_kind_by_its_key);
     UNIT_RUN(threads_keep_their_cores);
+    UNIT_RUN(a_team_that_starts_late_pins_nothing);
     UNIT_RUN(several_threads_launch_at_once);
     scout_run_close(run);
     return unit_end();
