@@ -110,7 +110,7 @@ static void write_planned(const explain *e) {
     explain_say(e, "",
                 plain_same(e->r->worth, "yes")
                     ? "the plan does without it: alone, or in other fusions, its operations take less"
-                    : "the plan does without it: it is not proven to be worth it");
+                    : "the plan does without it: it is not proven to be worth it, nor far ahead");
 }
 
 static void write_head(const explain *e) {

@@ -11,7 +11,8 @@
 #include <string.h>
 
 static const double prepare_share = 0.7; /* of the budget: what is not prepared by then is skipped */
-static const double brief_s = 0.03;      /* an own kernel that is prepared and checked in no more always has a turn */
+/* An own kernel that is prepared and checked in no more always has a turn, where the operation is small. */
+static const double brief_s = 0.03, brief_flops = 2e8, brief_bytes = 2e7;
 static const double hurry_s = 0.06;      /* with less for a pass, a figure is all that there is time for */
 static const double dear_check_s = 0.05; /* later passes leave out a check that takes longer */
 
@@ -109,7 +110,8 @@ static bool is_due(const measure_row *row) {
  * is not left out for it. */
 static bool is_brief(const measure_row *row) {
     const measurement *m = row->owner;
-    return is_own(row) && m->pass.budget_s >= hurry_s && !measure_rows_dear(row->candidate, brief_s);
+    const bool small = m->op.flops <= brief_flops && m->op.bytes_read + m->op.bytes_written <= brief_bytes;
+    return is_own(row) && small && m->pass.budget_s >= hurry_s && !measure_rows_dear(row->candidate, brief_s);
 }
 
 /* The baseline and own kernels, or all others: how long a library takes differs between runs, and is to leave out no

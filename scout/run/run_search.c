@@ -26,10 +26,23 @@ static bool is_cut(const run_item *i) {
     return false;
 }
 
-/* Seconds that a second search of it gets; 0: none. */
+/* A fusion was held against what its parts had run as by then. */
+static bool is_held(const run *r, const run_item *i) {
+    for (int k = r->list.count; k < r->item_count; k++) {
+        const run_item *f = &r->items[k];
+        for (int n = 0; f->measurement && f->fusion->how == FUSION_SEQUENCE && n < f->fusion->op_count; n++)
+            if (f->fusion->ops[n] == i->operation) return true;
+    }
+    return false;
+}
+
+/* Seconds that a second search of it gets; 0: none. Where each item is all there is, none is worth more than others. */
 static double seconds_of(const run *r, const run_item *i, double model_us, double left_s) {
     const double share = run_search_share(r, i, model_us);
-    if (i->source != RUN_MEASURED || i->busy || i->ended || i->derived || !(share > WORTH) || !is_cut(i)) return 0;
+    if (r->search.compare || r->axes.count > 0) return 0;
+    if (i->source != RUN_MEASURED || i->busy || i->ended || i->derived || !(share > WORTH) || !is_cut(i) ||
+        is_held(r, i))
+        return 0;
     report_figures f;
     const report_input in = run_input(r, i, -1);
     report_read(&in, &f);
