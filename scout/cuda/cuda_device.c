@@ -2,6 +2,7 @@
 #include "kernels/harness/kernels.h"
 #include "scout/cuda/dnn/dnn.h"
 #include "scout/cuda/lt/lt.h"
+#include "scout/cuda/sparse/sparse.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -141,6 +142,7 @@ scout_answer cuda_device_beside(scout_device *device, scout_why *why) {
     (void)device;
     (void)dnn_ready(&dnn, why);
     (void)lt_ready(&lt, why);
+    sparse_beside();
     return SCOUT_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Opening cuSPARSE. Its handle belongs to the process: workers have one device each. */
+/* Opening cuSPARSE. A handle has one stream at a time, so each thread has its own. */
 #include "scout/cuda/sparse/sparse.h"
 
 #include "scout/cuda/device/cuda_device.h"
@@ -9,7 +9,6 @@
 typedef struct sparse_state {
     bool opened;
     sparse_table table;
-    cusparseHandle_t handle;
 } sparse_state;
 
 /* Loaded once: a process can hold only one copy of the library in a sensible way. */
@@ -44,19 +43,17 @@ const sparse_table *sparse_open(scout_why *why) {
     return table;
 }
 
-const sparse_table *sparse_ready(cusparseHandle_t *handle, scout_why *why) {
-    const sparse_table *const table = sparse_open(why);
-    if (!table) return NULL;
-    if (!state.handle) {
-        const cusparseStatus_t status = table->cusparseCreate(&state.handle);
-        if (status != CUSPARSE_STATUS_SUCCESS) {
-            state.handle = NULL;
-            sparse_answer(table, status, "cusparseCreate", why);
-            return NULL;
-        }
-    }
-    *handle = state.handle;
-    return table;
+cusparseHandle_t sparse_handle(const sparse_table *table) {
+    static _Thread_local cusparseHandle_t own;
+    if (!own && table->cusparseCreate(&own) != CUSPARSE_STATUS_SUCCESS) own = NULL;
+    return own;
+}
+
+void sparse_beside(void) {
+    pthread_mutex_lock(&opening);
+    const bool opened = state.opened;
+    pthread_mutex_unlock(&opening);
+    if (opened) (void)sparse_handle(&state.table);
 }
 
 scout_answer sparse_answer(const sparse_table *table, cusparseStatus_t status, const char *doing, scout_why *why) {

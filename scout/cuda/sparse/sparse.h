@@ -30,7 +30,9 @@ typedef struct sparse_table {
 
 /* The library, opened at the first call; NULL: why says where it was looked for. No context is made. */
 const sparse_table *sparse_open(scout_why *why);
-/* The handle of the device that is current; made at the first call, lives as long as the process. */
-const sparse_table *sparse_ready(cusparseHandle_t *handle, scout_why *why);
+/* This thread's handle, of the device that is current; made at the first call, which must not be within a capture, and
+ * lives as long as the process. NULL: it cannot be made, and no function of the library takes that. Takes no lock. */
+cusparseHandle_t sparse_handle(const sparse_table *table);
+void sparse_beside(void); /* makes it, where the library is open */
 /* What a status other than success means; `doing` is the function's name. */
 scout_answer sparse_answer(const sparse_table *table, cusparseStatus_t status, const char *doing, scout_why *why);

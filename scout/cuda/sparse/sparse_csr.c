@@ -12,7 +12,6 @@ enum { ROWS_STEP = 64 }; /* rows at a time are a multiple of it, so that every p
 
 struct scout_plan {
     const sparse_table *table;
-    cusparseHandle_t handle;
     gemm_problem p;
     gemm_sparse_weight weight;
     cudaDataType type;
@@ -52,7 +51,7 @@ static cusparseStatus_t ask_workspace(scout_plan *p, void *address, int64_t rows
     size_t bytes = 0;
     cusparseStatus_t status = make_matrices(p, address, address, address, rows, &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+        status = p->table->cusparseSpMM_bufferSize(sparse_handle(p->table), CUSPARSE_OPERATION_NON_TRANSPOSE,
                                                    sparse_matrices_operation(&p->p), &one, m.weight, m.a, factor_of(p),
                                                    m.c, CUDA_R_32F, p->algorithm, &bytes);
     sparse_matrices_free(p->table, &m);
@@ -65,8 +64,9 @@ static cusparseStatus_t multiply(const scout_plan *p, const char *packed, const 
     sparse_matrices m = {0};
     cusparseStatus_t status = make_matrices(p, packed, a, c, rows, &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseSpMM(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, sparse_matrices_operation(&p->p),
-                                        &one, m.weight, m.a, factor_of(p), m.c, CUDA_R_32F, p->algorithm, buffer);
+        status = p->table->cusparseSpMM(sparse_handle(p->table), CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                        sparse_matrices_operation(&p->p), &one, m.weight, m.a, factor_of(p), m.c,
+                                        CUDA_R_32F, p->algorithm, buffer);
     sparse_matrices_free(p->table, &m);
     return status;
 }
@@ -98,7 +98,7 @@ static void divide(scout_plan *p, uint64_t workspace_limit) {
 }
 
 static scout_answer ask(scout_plan *p, scout_device *device, uint64_t workspace_limit, scout_why *why) {
-    p->table = sparse_ready(&p->handle, why);
+    p->table = sparse_open(why);
     if (!p->table) return SCOUT_NO;
     cusparseStatus_t status = ask_workspace(p, device->scratch, p->rows);
     if (status == CUSPARSE_STATUS_SUCCESS && p->p.m % p->rows != 0)
@@ -133,6 +133,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
     char *const to = packed;
+    (void)sparse_handle(plan->table); /* this thread's, before a launch is captured */
     plan->weight.from = weight;
     const int error = gemm_sparse_pack_numbers(&plan->weight, plan->kept, packed,
                                                (int32_t *)(void *)(to + plan->place_at), to + plan->values_at, stream);
@@ -160,7 +161,7 @@ static scout_answer launch_parts(const scout_plan *plan, const scout_args *args,
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     void *const *const t = args->tensors;
-    cusparseStatus_t status = plan->table->cusparseSetStream(plan->handle, args->stream);
+    cusparseStatus_t status = plan->table->cusparseSetStream(sparse_handle(plan->table), args->stream);
     if (status != CUSPARSE_STATUS_SUCCESS) return sparse_answer(plan->table, status, "cusparseSetStream", why);
     if (!is_wide(plan)) return launch_parts(plan, args, why);
     if (plan->bias >= 0) {

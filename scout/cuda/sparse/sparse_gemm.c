@@ -10,7 +10,6 @@ typedef struct sparse_format sparse_format;
 
 struct scout_plan {
     const sparse_table *table;
-    cusparseHandle_t handle;
     const sparse_format *format;
     gemm_problem p;
     gemm_sparse_weight weight;
@@ -93,7 +92,7 @@ static scout_answer ask_workspace(scout_plan *p, void *address, scout_why *why) 
     sparse_matrices m = {0};
     cusparseStatus_t status = make_matrices(p, address, address, address, &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = p->table->cusparseSpMM_bufferSize(p->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+        status = p->table->cusparseSpMM_bufferSize(sparse_handle(p->table), CUSPARSE_OPERATION_NON_TRANSPOSE,
                                                    sparse_matrices_operation(&p->p), &one, m.weight, m.a, factor_of(p),
                                                    m.c, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, &p->workspace_bytes);
     sparse_matrices_free(p->table, &m);
@@ -109,10 +108,10 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
                                                      plan->p.n, plan->p.ldc, args->stream);
         if (error) return cuda_device_answer(error, "writing the bias", why);
     }
-    cusparseStatus_t status = plan->table->cusparseSetStream(plan->handle, args->stream);
+    cusparseStatus_t status = plan->table->cusparseSetStream(sparse_handle(plan->table), args->stream);
     if (status == CUSPARSE_STATUS_SUCCESS) status = make_matrices(plan, t[GEMM_A], t[GEMM_B], t[GEMM_C], &m);
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = plan->table->cusparseSpMM(plan->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+        status = plan->table->cusparseSpMM(sparse_handle(plan->table), CUSPARSE_OPERATION_NON_TRANSPOSE,
                                            sparse_matrices_operation(&plan->p), &one, m.weight, m.a, factor_of(plan),
                                            m.c, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, args->workspace);
     sparse_matrices_free(plan->table, &m);
@@ -161,7 +160,7 @@ static scout_answer blocks_prepare(const scout_op *op, scout_device *device, con
     p->kept = sparse_weight_blocks(op, p->side);
     const int64_t blocks = format == &ell ? p->columns * p->places : p->kept;
     lay_out(p, format == &ell ? 0 : p->columns + 1, blocks, blocks * p->side * p->side);
-    p->table = sparse_ready(&p->handle, why);
+    p->table = sparse_open(why);
     const scout_answer asked = p->table ? ask_workspace(p, device->scratch, why) : SCOUT_NO;
     needs->packs = GEMM_B + 1;
     needs->pack_bytes = p->bytes;
@@ -187,6 +186,7 @@ static scout_answer ell_prepare(const scout_op *op, scout_device *device, const 
 }
 
 static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
+    (void)sparse_handle(plan->table); /* this thread's, before a launch is captured */
     plan->weight.from = weight;
     return plan->format->pack(plan, packed, stream, why);
 }
