@@ -84,22 +84,27 @@ static int32_t launch(runtime_way *way, runtime_why counted, void *const *tensor
                               : runtime_answer(run, answer, &why, way->candidate->name, error);
 }
 
+static int32_t find_and_launch(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed,
+                               void *stream, scout_run_error *error) {
+    runtime_why counted;
+    runtime_way *way = way_of(op, packed, &counted);
+    if (!way)
+        return runtime_say(error, SCOUT_RUN_INVALID,
+                           packed ? "expected a weight that was packed for this very operation"
+                                  : "expected a packed weight (scout_pack_weight): nothing here takes a plain one");
+    if (packed) op = packed->op;
+    const int32_t code = check(op, tensors, packed ? way->needs.packs : 0, error);
+    if (code != SCOUT_RUN_OK) return code;
+    if (atomic_load_explicit(&op->run->lost, memory_order_relaxed))
+        return runtime_say(error, SCOUT_RUN_LOST, "the device was lost before");
+    return launch(way, counted, tensors, op, packed, stream, error);
+}
+
 /* What makes a plan, and what runs one, may start the thread's team. */
 int32_t runtime_launch(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed, void *stream,
                        scout_run_error *error) {
     const runtime_cores cores = runtime_cores_of(op->run);
-    runtime_why counted;
-    runtime_way *way = way_of(op, packed, &counted);
-    int32_t code = SCOUT_RUN_OK;
-    if (!way)
-        code = runtime_say(error, SCOUT_RUN_INVALID,
-                           packed ? "expected a weight that was packed for this very operation"
-                                  : "expected a packed weight (scout_pack_weight): nothing here takes a plain one");
-    if (packed) op = packed->op;
-    if (code == SCOUT_RUN_OK) code = check(op, tensors, packed ? way->needs.packs : 0, error);
-    if (code == SCOUT_RUN_OK && atomic_load_explicit(&op->run->lost, memory_order_relaxed))
-        code = runtime_say(error, SCOUT_RUN_LOST, "the device was lost before");
-    if (code == SCOUT_RUN_OK) code = launch(way, counted, tensors, op, packed, stream, error);
+    const int32_t code = find_and_launch(op, tensors, packed, stream, error);
     runtime_cores_restore(&cores);
     return code;
 }

@@ -48,7 +48,7 @@ void operation_read_sequence(const operation_reader *r, json_t *entry) {
     for (size_t k = 0; k < json_array_size(words); k++)
         if (!json_is_string(json_array_get(words, k)))
             bad = "op must be a kind, or a list of texts that begins with one";
-    const char *text[OPERATION_SEQUENCE];
+    const char *text[OPERATION_SEQUENCE] = {""};
     const size_t count = json_array_size(words);
     if (count > OPERATION_SEQUENCE) bad = "op is a list of too many words";
     for (size_t k = 0; !bad && k < count; k++) {
