@@ -193,6 +193,15 @@ for name in "${wanted[@]}"; do
     keep_time "$name" "$took"
 done
 if [[ -n $group ]]; then keep_time "$group" $((SECONDS - begun)); fi
+# What failed once more, at the end: a long log is often cut at its front.
+for name in "${wanted[@]}"; do
+    read -r _ bad _ <"$results/$name"
+    if ((bad > 0)); then
+        echo "$name failed:"
+        { grep -iE 'fail|error|warning|expected' "$logs/$name.log" || tail -n 12 "$logs/$name.log"; } | tail -n 12 |
+            cut -c 1-240 | sed 's/^/    | /'
+    fi
+done
 echo "$((SECONDS - begun)) s in all; what each step said is in $logs"
 cat "$results"/* | awk '{p += $1; f += $2; s += $3}
     END {printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""; exit f > 0}'

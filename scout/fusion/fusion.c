@@ -108,6 +108,12 @@ static const char *id_of(const fusion *f, arena *a) {
                         (uint64_t)XXH3_64bits(key, strlen(key)) >> 24);
 }
 
+void fusion_finish(fusion *f, const map *by_parts, arena *a) {
+    fusion_make(f, by_parts, a);
+    f->id = id_of(f, a);
+    f->fused.id = f->fused.name = f->id;
+}
+
 static void read_fusion(operation_reader *r, const json_t *from, const operation_list *list, map *ids,
                         const map *by_parts, fusion *out) {
     if (!json_is_object(from)) operation_fail(r, "an entry of fusions must be an object");
@@ -118,9 +124,7 @@ static void read_fusion(operation_reader *r, const json_t *from, const operation
     out->saved_bytes = operation_number(r, from, "saved_bytes", 0, INT64_MAX, 0);
     read_ops(r, from, list, ids, out);
     read_sites(r, from, list, out);
-    fusion_make(out, by_parts, r->arena);
-    out->id = id_of(out, r->arena);
-    out->fused.id = out->fused.name = out->id;
+    fusion_finish(out, by_parts, r->arena);
     out->fused.count = out->count;
 }
 

@@ -45,6 +45,7 @@ typedef struct fusion {
     operation fused;
     fusion_part *parts; /* op_count of them; their places: of FUSION_SEQUENCE */
     const char *skip_code, *skip_text;
+    bool turned; /* of operations with their channels last: it stands in no ops.json */
 } fusion;
 
 typedef struct fusion_list {
@@ -62,6 +63,9 @@ void fusion_recognised(const operation_list *list, const map *ids, map *by_parts
 
 /* Makes the fused operation and the parts' places, or tells why not: fills all from `how` on. fusion_make.c */
 void fusion_make(fusion *f, const map *by_parts, arena *a);
+
+/* That, and its name. */
+void fusion_finish(fusion *f, const map *by_parts, arena *a);
 
 /* Beside the fused operation's key: what else tells two measurements of fusions apart. In the arena. */
 char *fusion_key(const fusion *f, arena *a);

@@ -109,25 +109,60 @@ static void open_unit(replay *r, replay_unit *u) {
 
 /* ---- steps ---- */
 
-static void add_steps(replay *r) {
-    const operation_flow *f = r->request->flow;
+const operation_flow *replay_flow(const replay *r, int which) {
+    return which > 0 && r->request->planned ? r->request->planned : r->request->flow;
+}
+
+bool replay_turns(const replay *r) { return r->request->planned != NULL; }
+
+int replay_alone(const replay *r, const replay_step *s) {
+    const bool plans = s->flow > 0 || replay_group_of(r, s);
+    return plans && replay_turns(r) ? REPLAY_ALONE : 0;
+}
+
+/* The same operation on the same tensors. */
+static bool is_as_it_was(const replay *r, int k) {
+    const operation_flow *f = replay_flow(r, 0), *planned = replay_flow(r, 1);
+    const int from = r->request->from[k];
+    if (from < 0) return false;
+    const operation_occurrence *was = &f->occurrences[from], *is = &planned->occurrences[k];
+    return was->operation == is->operation && was->after - was->read == is->after - is->read &&
+           memcmp(&f->edges[was->read], &planned->edges[is->read], (size_t)(is->after - is->read) * sizeof *f->edges) ==
+               0;
+}
+
+static void add_steps(replay *r, int which) {
+    const operation_flow *f = replay_flow(r, which);
     const scout_why long_loop = {"feature", "it stands in loops of more launches than a replay makes"};
-    r->steps = arena_array(&r->arena, replay_step,
-                           f->occurrence_count + (r->request->plan ? r->request->plan->group_count : 0));
-    r->step_of = arena_array(&r->arena, int, f->occurrence_count);
     int64_t all = 0;
+    r->step_of[which] = arena_array(&r->arena, int, f->occurrence_count);
     for (int k = 0; k < f->occurrence_count; k++) {
         const operation_occurrence *at = &f->occurrences[k];
-        r->step_of[k] = -1;
+        r->step_of[which][k] = -1;
         if (at->operation < 0 || r->units[at->operation].out) continue;
         if (at->times > 1 && all > MOST_LAUNCHES - at->times) {
             replay_leave_out(&r->units[at->operation], &long_loop);
             continue;
         }
         all += at->times;
-        r->step_of[k] = r->step_count;
-        r->steps[r->step_count++] = (replay_step){.unit = at->operation, .occurrence = k, .times = at->times};
+        if (which > 0 && is_as_it_was(r, k)) {
+            r->step_of[which][k] = r->step_of[0][r->request->from[k]];
+            continue;
+        }
+        r->step_of[which][k] = r->step_count;
+        r->steps[r->step_count++] =
+            (replay_step){.unit = at->operation, .occurrence = k, .flow = which, .times = at->times};
     }
+}
+
+static void add_all_steps(replay *r) {
+    const plan_run *p = r->request->plan;
+    r->steps = arena_array(&r->arena, replay_step,
+                           replay_flow(r, 0)->occurrence_count + replay_flow(r, 1)->occurrence_count +
+                               (p ? p->group_count : 0));
+    add_steps(r, 0);
+    r->step_of[1] = r->step_of[0];
+    if (replay_turns(r)) add_steps(r, 1);
 }
 
 scout_answer replay_launch(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream, scout_why *why) {
@@ -253,7 +288,7 @@ static void drop_sequences(replay *r) {
 static void beat(void *context, double seconds) { replay_tell(context, NULL, "replay", fmin(seconds, 3600)); }
 
 void replay_look_at_lanes(replay *r) {
-    r->two = replay_groups_standing(r) > 0;
+    r->two = replay_groups_standing(r) > 0 || replay_turns(r);
     for (int k = 0; k < r->request->operation_count; k++)
         r->two = r->two || (!r->units[k].out && r->units[k].planned && r->units[k].choice_of[1] == 1);
     for (int lane = 0; lane < REPLAY_LANES; lane++) {
@@ -316,18 +351,34 @@ static void time_all(replay *r) {
     }
 }
 
-/* Deep models may end in infinities, and kernels may treat these in other times: a run by default, and what it ends in.
- */
-static void look_at_end(replay *r) {
+/* Both lanes from the same weights on. */
+static bool run_to_end(replay *r, int lane) {
+    replay_lane *l = &r->lanes[lane];
+    scout_sequence *sequence = NULL;
     double seconds = 0;
     scout_why why;
+    replay_tell(r, NULL, "replay", fmin(30 + 20 * l->launch_s, 3600));
+    scout_answer answer = sequence_of(l, whole(l), 0, &sequence, &why);
+    l->turn = 0;
+    if (answer == SCOUT_OK) answer = r->api->run(r->device, sequence, 1, &seconds, &why);
+    if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+    return answer == SCOUT_OK;
+}
+
+/* Deep models may end in infinities, and kernels may treat these in other times: a run by default, and what it ends in.
+ * That of the plan is held against it once. */
+static void look_at_end(replay *r) {
     const replay_course *c = &r->courses[0];
     int last = c->count - 1;
     while (last >= 0 && !replay_takes_part(r, &r->steps[c->steps[last]])) last--;
-    if (last < 0 || r->answer != SCOUT_OK) return;
-    const scout_answer answer = run(&r->lanes[0], whole(&r->lanes[0]), 1, &seconds, &why);
-    if (answer == SCOUT_LOST) replay_note(r, answer, &why);
-    if (answer == SCOUT_OK) replay_count_nonfinite(r, &r->steps[c->steps[last]]);
+    if (last < 0 || r->answer != SCOUT_OK || !run_to_end(r, 0)) return;
+    replay_count_nonfinite(r, &r->steps[c->steps[last]]);
+    if (r->pass.number > 1 || !r->two) return;
+    unsigned char *const want = replay_check_ends(r, 0);
+    unsigned char *const got = want && run_to_end(r, 1) ? replay_check_ends(r, 1) : NULL;
+    if (got) replay_check_end(r, want, got);
+    free(want);
+    free(got);
 }
 
 /* ---- in place ---- */
@@ -404,7 +455,7 @@ static void open_all(replay *r) {
         open_unit(r, &r->units[k]);
     }
     if (r->answer != SCOUT_OK) return;
-    add_steps(r);
+    add_all_steps(r);
     replay_groups_open(r);
     lay_out(r);
 }

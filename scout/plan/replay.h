@@ -24,9 +24,12 @@ typedef struct replay_fusion {
     fusion_part *parts;
 } replay_fusion;
 
-typedef struct replay_request { /* all borrowed */
-    const operation_flow *flow; /* its occurrences name `operations` */
-    const plan_run *plan;       /* of the second lane; NULL: the flow's order, each occurrence by itself */
+typedef struct replay_request {    /* all borrowed */
+    const operation_flow *flow;    /* its occurrences name `operations` */
+    const operation_flow *planned; /* what `plan` is of: one with images turned and converted, whose tensors begin with
+                                      the same ones; NULL: the same */
+    const int *from;               /* by its occurrence: the same of `flow`, or -1 */
+    const plan_run *plan;          /* of the second lane; NULL: the flow's order, each occurrence by itself */
     const replay_operation *operations;
     int operation_count;
     const replay_fusion *fusions; /* that the plan names */

@@ -104,11 +104,11 @@ scout_answer replay_check_fill(replay *r, const scout_tensor *like, void *to, ui
 
 /* ---- one step ---- */
 
-static scout_answer prepare(replay *r, const replay_step *s, int lane, scout_why *why) {
+static scout_answer prepare(replay *r, const replay_step *s, int order, scout_why *why) {
     const replay_unit *u = &r->units[s->unit];
     void *tensors[SCOUT_MAX_TENSORS];
     scout_answer answer = SCOUT_OK;
-    replay_memory_tensors(r, s, lane, NULL, 0, tensors);
+    replay_memory_tensors(r, s, order, NULL, 0, tensors);
     for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
         const uint64_t seed = replay_mix(r->pass.seed + (uint64_t)s->occurrence * SCOUT_MAX_TENSORS + t);
         if (u->op.tensors[t].role == SCOUT_OUTPUT || s->places[t].region == REPLAY_ACTIVATIONS)
@@ -117,21 +117,21 @@ static scout_answer prepare(replay *r, const replay_step *s, int lane, scout_why
     return answer;
 }
 
-static scout_answer run_alone(replay *r, const replay_step *s, int lane, scout_why *why) {
+static scout_answer run_alone(replay *r, const replay_step *s, int order, scout_why *why) {
     const replay_unit *u = &r->units[s->unit];
-    const choice *c = &u->choices[u->choice_of[lane]];
+    const choice *c = &u->choices[order == 1 ? u->choice_of[1] : 0];
     void *tensors[SCOUT_MAX_TENSORS];
-    const scout_answer answer = prepare(r, s, lane, why);
-    replay_memory_tensors(r, s, lane, c, 0, tensors);
+    const scout_answer answer = prepare(r, s, order, why);
+    replay_memory_tensors(r, s, order, c, 0, tensors);
     return answer == SCOUT_OK ? replay_check_run(r, &u->op, c, tensors, why) : answer;
 }
 
 /* All outputs one behind the other. */
-static scout_answer take(replay *r, const replay_step *s, int lane, unsigned char *to, scout_why *why) {
+static scout_answer take(replay *r, const replay_step *s, int order, unsigned char *to, scout_why *why) {
     const replay_unit *u = &r->units[s->unit];
     void *tensors[SCOUT_MAX_TENSORS];
     scout_answer answer = SCOUT_OK;
-    replay_memory_tensors(r, s, lane, NULL, 0, tensors);
+    replay_memory_tensors(r, s, order, NULL, 0, tensors);
     for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
         if (u->op.tensors[t].role != SCOUT_OUTPUT) continue;
         answer = r->api->download(r->device, to, tensors[t], u->op.tensors[t].bytes, why);
@@ -170,7 +170,7 @@ static void compare(replay *r, const replay_step *s, unsigned char *want, unsign
     replay_unit *u = &r->units[s->unit];
     scout_why why = {.code = ""};
     char text[160];
-    scout_answer answer = take(r, s, 0, want, &why);
+    scout_answer answer = take(r, s, replay_alone(r, s), want, &why);
     if (answer == SCOUT_OK) answer = run_alone(r, s, 1, &why);
     if (answer == SCOUT_OK) answer = take(r, s, 1, got, &why);
     if (answer == SCOUT_LOST) replay_note(r, answer, &why);
@@ -200,7 +200,7 @@ static void check_step(replay *r, const replay_step *s) {
     const bool two = u->choice_of[1] == 1 && s->planned && !replay_check_enough(u);
     if (u->out || (u->checked && !two)) return;
     u->checked = true;
-    const scout_answer answer = run_alone(r, s, 0, &why);
+    const scout_answer answer = run_alone(r, s, replay_alone(r, s), &why);
     if (answer != SCOUT_OK) {
         if (answer == SCOUT_LOST) replay_note(r, answer, &why);
         (void)bench_status_of(answer, &why);
@@ -246,4 +246,55 @@ void replay_count_nonfinite(replay *r, const replay_step *s) {
         from += of->bytes;
     }
     free(made);
+}
+
+/* ---- what a run ends in ---- */
+
+static const double most_ends = 1e9; /* bytes that are compared at most */
+
+/* Of numbers that are places one more or less is as wrong as any other. */
+static bool is_float(dtype type) {
+    return type == DTYPE_FP32 || type == DTYPE_FP16 || type == DTYPE_BF16 || type == DTYPE_FP64;
+}
+
+/* The next output of the model that both lanes make; -1: there is none. `bytes`: of those before it. */
+static int next_end(const replay *r, int tensor, size_t *bytes) {
+    const operation_flow *f = replay_flow(r, 0);
+    if (tensor >= 0) *bytes += (size_t)f->tensors[tensor].bytes;
+    for (int k = tensor + 1; k < f->tensor_count; k++) {
+        const operation_tensor *t = &f->tensors[k];
+        const bool fits = t->bytes > 0 && (double)*bytes + (double)t->bytes <= most_ends;
+        if (t->kept && t->source < 0 && is_float(t->type) && fits && r->memory.item_of[k] >= 0) return k;
+    }
+    return -1;
+}
+
+unsigned char *replay_check_ends(replay *r, int lane) {
+    size_t bytes = 0, at = 0;
+    scout_answer answer = SCOUT_OK;
+    scout_why why;
+    for (int k = next_end(r, -1, &bytes); k >= 0;) k = next_end(r, k, &bytes);
+    unsigned char *const to = malloc(bytes + 1);
+    for (int k = next_end(r, -1, &at); to && k >= 0 && answer == SCOUT_OK; k = next_end(r, k, &at)) {
+        const replay_place place = {.region = REPLAY_ACTIVATIONS, .at = r->memory.item_of[k]};
+        answer = r->api->download(r->device, to + at, replay_memory_at(r, &place, lane, 0),
+                                  (uint64_t)replay_flow(r, 0)->tensors[k].bytes, &why);
+    }
+    if (answer == SCOUT_LOST) replay_note(r, answer, &why);
+    if (answer == SCOUT_OK) return to;
+    free(to);
+    return NULL;
+}
+
+void replay_check_end(replay *r, const unsigned char *want, const unsigned char *got) {
+    size_t at = 0;
+    r->ends.compared = 0;
+    for (int k = next_end(r, -1, &at); k >= 0; k = next_end(r, k, &at)) {
+        const operation_tensor *t = &replay_flow(r, 0)->tensors[k];
+        const scout_tensor of = {.type = (uint32_t)t->type, .bytes = (uint64_t)t->bytes};
+        const double error = replay_check_distance(&of, want + at, got + at);
+        if (r->ends.compared++ > 0 && !(error > r->ends.error)) continue;
+        r->ends.worst = k;
+        r->ends.error = error;
+    }
 }

@@ -1,5 +1,5 @@
 /* Holds what a group makes against what its parts make by default, on the same numbers: the parts one after another at
- * their places in the first lane, the group at its own in the second. */
+ * the places that they have one by one, the group at its own in the second lane. */
 #include "scout/plan/replay_internal.h"
 
 #include "scout/measure/parts.h"
@@ -59,7 +59,7 @@ static scout_answer find_tensors(comparison *c, int part, void **tensors) {
             answer = parts_make_constant(r->api, r->device, &op->tensors[t], places[t].of, &c->constants[t], &c->why);
             tensors[t] = c->constants[t];
         } else {
-            tensors[t] = replay_memory_at(r, &c->group->parts[part][t], 0, 0);
+            tensors[t] = replay_memory_at(r, &c->group->parts[part][t], replay_alone(r, c->step), 0);
             answer = fill_part(c, part, t, tensors[t]);
         }
     }

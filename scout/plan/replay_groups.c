@@ -21,7 +21,7 @@ static int occurrence_of(const replay *r, const replay_group *g, int part) {
 }
 
 const replay_step *replay_part(const replay *r, const replay_group *g, int part) {
-    const int at = r->step_of[occurrence_of(r, g, part)];
+    const int at = r->step_of[1][occurrence_of(r, g, part)];
     return at >= 0 ? &r->steps[at] : NULL;
 }
 
@@ -55,7 +55,7 @@ static bool bind(replay *r, const plan_group *of, const int *reads, replay_group
         if (!part) return kind_tensors_refuse(why, "feature", "a part of it takes no part");
         ops[k] = &r->units[part->unit].op;
     }
-    return binding_fused(r->request->flow, occurrences, &about, &to->site, why);
+    return binding_fused(replay_flow(r, 1), occurrences, &about, &to->site, why);
 }
 
 /* What it and its parts may be off by together. An exponent has the rounding of what it is taken of, up to 8. */
@@ -66,7 +66,7 @@ static void allow(replay *r, const replay_group *g, replay_unit *u) {
 
 void replay_groups_open(replay *r) {
     const plan_run *p = r->request->plan;
-    const int *reads = p ? binding_reads(r->request->flow, &r->arena) : NULL;
+    const int *reads = p ? binding_reads(replay_flow(r, 1), &r->arena) : NULL;
     r->single_count = r->step_count;
     r->groups = arena_array(&r->arena, replay_group, p ? p->group_count : 0);
     for (int g = 0; p && g < p->group_count; g++) {
@@ -83,7 +83,8 @@ void replay_groups_open(replay *r) {
         const replay_step *first = replay_part(r, to, 0);
         if (!r->units[unit].allowed) allow(r, to, &r->units[unit]);
         r->units[unit].allowed = true;
-        r->steps[r->step_count++] = (replay_step){.unit = unit, .occurrence = first->occurrence, .times = first->times};
+        r->steps[r->step_count++] =
+            (replay_step){.unit = unit, .occurrence = first->occurrence, .flow = first->flow, .times = first->times};
     }
 }
 
@@ -101,22 +102,27 @@ static void add_parts(replay *r, const int *occurrences, int count) {
     int sorted[FUSION_PARTS];
     for (int k = 0; k < count; k++) sorted[k] = occurrences[k];
     qsort(sorted, (size_t)count, sizeof *sorted, by_number);
-    for (int k = 0; k < count; k++) add_step(r, 1, r->step_of[sorted[k]]);
+    for (int k = 0; k < count; k++) add_step(r, 1, r->step_of[1][sorted[k]]);
+}
+
+/* Each occurrence of a dataflow by itself. */
+static void one_by_one(replay *r, int order, int which, bool course) {
+    const operation_flow *f = replay_flow(r, which);
+    r->courses[order] = (replay_course){.steps = arena_array(&r->arena, int, r->step_count)};
+    r->turns[order] = arena_array(&r->arena, int, f->occurrence_count);
+    for (int k = 0; k < f->occurrence_count; k++) {
+        r->turns[order][k] = k;
+        if (course) add_step(r, order, r->step_of[which][k]);
+    }
 }
 
 void replay_courses(replay *r) {
-    const operation_flow *f = r->request->flow;
     const plan_run *p = r->request->plan;
     for (int k = 0; k < r->unit_count; k++) r->units[k].planned = false;
     for (int k = 0; k < r->step_count; k++) r->steps[k].planned = false;
-    for (int lane = 0; lane < REPLAY_LANES; lane++) {
-        r->courses[lane] = (replay_course){.steps = arena_array(&r->arena, int, r->step_count)};
-        r->turns[lane] = arena_array(&r->arena, int, f->occurrence_count);
-        for (int k = 0; k < f->occurrence_count; k++) {
-            r->turns[lane][k] = k;
-            if (lane == 0 || !p) add_step(r, lane, r->step_of[k]);
-        }
-    }
+    one_by_one(r, 0, 0, true);
+    one_by_one(r, 1, 1, !p);
+    if (replay_turns(r)) one_by_one(r, REPLAY_ALONE, 1, true);
     for (int g = 0, next = r->single_count; p && g < p->group_count; g++) {
         const plan_group *of = &p->groups[g];
         const bool whole = next < r->step_count && r->groups[next - r->single_count].of == of;

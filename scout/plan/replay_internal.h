@@ -10,6 +10,9 @@
 #include "scout/plan/binding.h"
 #include "scout/plan/replay.h"
 
+/* In which orders activations lie: those of the lanes, and, where the plan turns images, its occurrences one by one. */
+enum { REPLAY_ALONE = REPLAY_LANES, REPLAY_ORDERS };
+
 typedef enum replay_region {
     REPLAY_ACTIVATIONS, /* placed by liveness */
     REPLAY_INPUTS,      /* what no step makes: the model's inputs, and tensors that were not found in the dataflow */
@@ -53,6 +56,7 @@ typedef struct replay_unit { /* an operation, or a fusion */
 
 typedef struct replay_step {
     int unit, occurrence; /* of a group the first one that it names */
+    int flow;             /* which one that is of: 0, or 1 for what the plan alone has */
     bool planned;         /* the second lane has it */
     int64_t times;
     replay_place places[SCOUT_MAX_TENSORS];
@@ -107,8 +111,9 @@ typedef struct replay_memory {
     uint64_t gap;                   /* that a region may begin behind where its memory does */
     int shared;                     /* occurrences of an operation share so many weights; 0: each has its own */
     uint64_t weight_bytes, packed_bytes[REPLAY_LANES];
-    uint64_t *items[REPLAY_LANES];                        /* by item: where it lies among the activations */
-    uint64_t activation_bytes[REPLAY_LANES], least_bytes; /* least: of the first lane's activations */
+    int *item_of;                                          /* by tensor: its item; -1: no step makes it */
+    uint64_t *items[REPLAY_ORDERS];                        /* by item: where it lies among the activations */
+    uint64_t activation_bytes[REPLAY_ORDERS], least_bytes; /* least: of the first lane's activations */
 } replay_memory;
 
 typedef struct replay_trace { /* of one run of a lane */
@@ -131,11 +136,11 @@ struct replay {
     int unit_count;
     replay_step *steps; /* of single occurrences, then of groups */
     int step_count, single_count;
-    int *step_of; /* by occurrence: its single step; -1: it has none */
+    int *step_of[2]; /* by flow and occurrence: its single step; -1: it has none */
     replay_group *groups;
-    replay_course courses[REPLAY_LANES];
-    int *turns[REPLAY_LANES]; /* by occurrence: its turn in the lane's order, whether it has a step or not */
-    int standing;             /* groups that the plan's course has */
+    replay_course courses[REPLAY_ORDERS];
+    int *turns[REPLAY_ORDERS]; /* by occurrence: its turn in that order, whether it has a step or not */
+    int standing;              /* groups that the plan's course has */
     replay_slot *slots;
     size_t slot_count, slot_cap;
     int places_found, places;
@@ -157,7 +162,11 @@ struct replay {
         int compared, worst;
         double error, relative; /* to its tolerance */
     } seen;
-    int64_t nonfinite; /* of what the last launch of a run makes by default */
+    int64_t nonfinite;       /* of what the last launch of a run makes by default */
+    struct {                 /* what a run of each lane ends in: the model's outputs, held against each other */
+        int compared, worst; /* worst: a tensor */
+        double error;
+    } ends;
     scout_answer answer;
     scout_why why;
 };
@@ -166,6 +175,12 @@ void replay_tell(replay *r, const choice *c, const char *what, double seconds);
 scout_answer replay_note(replay *r, scout_answer answer, const scout_why *why); /* what ends the pass ends it */
 void replay_leave_out(replay_unit *u, const scout_why *why);
 uint64_t replay_mix(uint64_t x);
+
+/* The model's dataflow, or that of the plan. */
+const operation_flow *replay_flow(const replay *r, int which);
+bool replay_turns(const replay *r); /* these are not the same */
+/* The order in which what a step makes by default lies where nothing else of it does; of a group its parts. */
+int replay_alone(const replay *r, const replay_step *s);
 
 /* replay_groups.c */
 void replay_groups_open(replay *r); /* steps of the plan's groups, behind the single ones */
@@ -183,9 +198,9 @@ void replay_memory_plan(replay *r);
 scout_answer replay_memory_open(replay *r, scout_why *why);
 void replay_memory_close(replay *r);
 /* c: what is packed for it takes the place of its weight; NULL: nothing does. */
-void replay_memory_tensors(const replay *r, const replay_step *s, int lane, const choice *c, uint32_t copy,
+void replay_memory_tensors(const replay *r, const replay_step *s, int order, const choice *c, uint32_t copy,
                            void **tensors);
-void *replay_memory_at(const replay *r, const replay_place *p, int lane, uint32_t copy);
+void *replay_memory_at(const replay *r, const replay_place *p, int order, uint32_t copy);
 
 /* One launch of a step by the implementation of that lane. */
 scout_answer replay_launch(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream, scout_why *why);
@@ -207,6 +222,9 @@ bool replay_check_enough(const replay_unit *u);
 void replay_check_group(replay *r, const replay_step *s);
 /* Numbers that the step has just made, and that are infinite or none: `nonfinite`. */
 void replay_count_nonfinite(replay *r, const replay_step *s);
+/* The model's outputs after a run of a lane. NULL: the host has no memory for them, or the device is lost. */
+unsigned char *replay_check_ends(replay *r, int lane);
+void replay_check_end(replay *r, const unsigned char *want, const unsigned char *got); /* of both lanes: `ends` */
 
 /* All launches of a run of that lane, in its order. What failed is to blame for it. */
 scout_answer replay_launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,

@@ -40,6 +40,14 @@ static json_t *check_json(const replay *r, json_builder *b) {
     return to;
 }
 
+static json_t *ends_json(const replay *r, json_builder *b) {
+    json_t *to = json_new_object(b);
+    json_put_int(b, to, "compared", r->ends.compared);
+    json_put_int(b, to, "worst", r->ends.worst);
+    json_put_known(b, to, "error", r->ends.error);
+    return to;
+}
+
 /* All launches of an operation, or of a fusion, in a run of each lane that has some. */
 static json_t *in_place_json(const replay *r, json_builder *b) {
     json_t *list = json_new_array(b);
@@ -84,6 +92,7 @@ static json_t *facts_json(const replay *r, json_builder *b) {
     json_put(b, to, "bound", bound);
     json_put(b, to, "memory", memory_json(r, b));
     json_put(b, to, "check", check_json(r, b));
+    if (r->ends.compared > 0) json_put(b, to, "ends", ends_json(r, b));
     if (r->nonfinite > 0) json_put_int(b, to, "nonfinite", r->nonfinite);
     json_put(b, to, "left_out", out);
     json_put(b, to, "as_default", waned);

@@ -80,8 +80,8 @@ static void share_slot(replay *r, int slot, const scout_op *op, const scout_tens
 
 static const int *bind_step(layout *l, int k) {
     replay *r = l->replay;
-    const operation_flow *f = r->request->flow;
     const replay_step *s = &r->steps[k];
+    const operation_flow *f = replay_flow(r, s->flow);
     const replay_group *g = replay_group_of(r, s);
     if (g) return g->site.fused;
     binding_begin(l->bound[k]);
@@ -107,15 +107,15 @@ static void bind_all(layout *l) {
 
 /* ---- where activations lie in a lane ---- */
 
-/* By item; what no step of this lane makes takes nothing. */
-static place_item *items_of(layout *l, int lane) {
+/* By item; what no step of this order makes takes nothing. */
+static place_item *items_of(layout *l, int order) {
     replay *r = l->replay;
-    const operation_flow *f = r->request->flow;
+    const operation_flow *f = replay_flow(r, order);
     place_item *lives = arena_array(&r->arena, place_item, f->tensor_count),
                *items = arena_array(&r->arena, place_item, l->item_count);
-    plan_lives(f, r->turns[lane], lives);
-    for (int k = 0; k < r->courses[lane].count; k++) {
-        const int step = r->courses[lane].steps[k];
+    plan_lives(f, r->turns[order], lives);
+    for (int k = 0; k < r->courses[order].count; k++) {
+        const int step = r->courses[order].steps[k];
         const scout_op *op = op_of(r, &r->steps[step]);
         for (uint32_t t = 0; t < op->tensor_count; t++) {
             const int tensor = op->tensors[t].role == SCOUT_OUTPUT ? l->bound[step][t] : -1;
@@ -127,20 +127,20 @@ static place_item *items_of(layout *l, int lane) {
     return items;
 }
 
-/* Where the items of a lane lie; returns how many bytes they take. */
-static uint64_t place_lane(layout *l, int lane) {
+/* Where the items lie; returns how many bytes they take. */
+static uint64_t place_order(layout *l, int order) {
     replay *r = l->replay;
-    place_item *items = items_of(l, lane), *made = arena_array(&r->arena, place_item, l->item_count);
+    place_item *items = items_of(l, order), *made = arena_array(&r->arena, place_item, l->item_count);
     liveness live;
     int count = 0, at;
-    r->memory.items[lane] = arena_array(&r->arena, uint64_t, l->item_count);
+    r->memory.items[order] = arena_array(&r->arena, uint64_t, l->item_count);
     for (int k = 0; k < l->item_count; k++)
         if (items[k].bytes > 0) made[count++] = items[k];
     const uint64_t all = place_items(made, count, &r->arena);
     for (int k = 0, n = 0; k < l->item_count; k++)
-        if (items[k].bytes > 0) r->memory.items[lane][k] = made[n++].offset;
-    if (lane > 0) return all;
-    liveness_begin(&live, &r->arena, r->request->flow->occurrence_count + 1);
+        if (items[k].bytes > 0) r->memory.items[order][k] = made[n++].offset;
+    if (order > 0) return all;
+    liveness_begin(&live, &r->arena, replay_flow(r, 0)->occurrence_count + 1);
     for (int k = 0; k < count; k++) liveness_add(&live, (int64_t)made[k].bytes, made[k].from, made[k].to);
     r->memory.least_bytes = (uint64_t)liveness_peak(&live, &at);
     return all;
@@ -150,7 +150,7 @@ static uint64_t place_lane(layout *l, int lane) {
  * step that makes any numbers. */
 static replay_place place_activation(layout *l, const replay_step *s, uint32_t t, int tensor) {
     replay *r = l->replay;
-    const operation_flow *f = r->request->flow;
+    const operation_flow *f = replay_flow(r, 1);
     const scout_op *op = op_of(r, s);
     const scout_tensor *want = &op->tensors[t];
     const int owner = tensor >= 0 ? binding_owner(f, tensor) : -1;
@@ -170,7 +170,7 @@ static replay_place place_activation(layout *l, const replay_step *s, uint32_t t
 
 static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, int tensor) {
     replay *r = l->replay;
-    const operation_flow *f = r->request->flow;
+    const operation_flow *f = replay_flow(r, 1);
     const replay_unit *u = &r->units[s->unit];
     const scout_tensor *want = &u->op.tensors[t];
     const void *given = u->weights.bytes && u->weights.tensor == t ? u->weights.bytes : NULL;
@@ -193,7 +193,7 @@ static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, 
 /* The dataflow decides, and the role where it does not know. What a plan packs is there before a step makes anything.
  */
 static bool stays(const replay *r, const replay_step *s, uint32_t t, int tensor) {
-    const operation_flow *f = r->request->flow;
+    const operation_flow *f = replay_flow(r, 1);
     const replay_unit *u = &r->units[s->unit];
     for (int c = 0; c < REPLAY_LANES; c++)
         if (u->choices[c].plan && u->choices[c].needs.packs == t + 1) return is_constant(&u->op.tensors[t]);
@@ -220,7 +220,7 @@ static int *minus_ones(arena *a, int64_t count) {
 }
 
 void replay_memory_plan(replay *r) {
-    const operation_flow *f = r->request->flow;
+    const operation_flow *f = replay_flow(r, 1); /* it has all tensors */
     layout l = {.replay = r};
     r->slot_count = 0;
     r->places_found = r->places = 0;
@@ -230,9 +230,13 @@ void replay_memory_plan(replay *r) {
     l.input_slot = minus_ones(&r->arena, (int64_t)r->unit_count * SCOUT_MAX_TENSORS);
     l.tensors = arena_array(&r->arena, int, f->tensor_count);
     bind_all(&l);
-    for (int k = 0; k < REPLAY_LANES; k++) r->memory.activation_bytes[k] = place_lane(&l, k);
-    const uint64_t *each = r->memory.activation_bytes;
-    r->memory.bytes[REPLAY_ACTIVATIONS] = each[0] > each[1] ? each[0] : each[1];
+    r->memory.item_of = l.item;
+    uint64_t *each = r->memory.activation_bytes, most = 0;
+    for (int k = 0; k < (replay_turns(r) ? REPLAY_ORDERS : REPLAY_LANES); k++) {
+        each[k] = place_order(&l, k);
+        if (each[k] > most) most = each[k];
+    }
+    r->memory.bytes[REPLAY_ACTIVATIONS] = most;
     for (int k = 0; k < r->step_count; k++) {
         if (!replay_takes_part(r, &r->steps[k])) continue;
         const replay_group *g = replay_group_of(r, &r->steps[k]);
@@ -434,16 +438,16 @@ static scout_answer fill_slots(replay *r, scout_why *why) {
     return answer;
 }
 
-void *replay_memory_at(const replay *r, const replay_place *p, int lane, uint32_t copy) {
+void *replay_memory_at(const replay *r, const replay_place *p, int order, uint32_t copy) {
     const replay_slot *slot = slot_of(r, p);
-    char *at = slot ? slot_at(r, slot, copy) : r->memory.base[REPLAY_ACTIVATIONS] + r->memory.items[lane][p->at];
+    char *at = slot ? slot_at(r, slot, copy) : r->memory.base[REPLAY_ACTIVATIONS] + r->memory.items[order][p->at];
     return at + p->offset;
 }
 
-void replay_memory_tensors(const replay *r, const replay_step *s, int lane, const choice *c, uint32_t copy,
+void replay_memory_tensors(const replay *r, const replay_step *s, int order, const choice *c, uint32_t copy,
                            void **tensors) {
     const replay_unit *u = &r->units[s->unit];
-    for (uint32_t t = 0; t < u->op.tensor_count; t++) tensors[t] = replay_memory_at(r, &s->places[t], lane, copy);
+    for (uint32_t t = 0; t < u->op.tensor_count; t++) tensors[t] = replay_memory_at(r, &s->places[t], order, copy);
     if (c && c->needs.packs > 0)
         tensors[c->needs.packs - 1] =
             r->memory.base[REPLAY_WEIGHTS] + copy * r->memory.bytes[REPLAY_WEIGHTS] + s->packed[c - u->choices];

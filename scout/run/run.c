@@ -176,6 +176,18 @@ static void read_words(run *r) {
         r->list.items[k].sparse_block = (int)o->sparse_block;
 }
 
+/* A whole model whose dataflow is told, in a folder. */
+static bool wants_replay(const options *o, const operation_list *list) {
+    return !o->no_replay && !o->only && !o->compare && list->flow && o->output && !o->output_is_file;
+}
+
+static void find_layouts(run *r) {
+    r->layouts = arena_array(&r->arena, layouts, 1);
+    r->layouts->own = r->list.count;
+    if (wants_replay(r->options, &r->list) && r->list.flow->occurrence_count <= RUN_MOST_OCCURRENCES)
+        r->layouts = layouts_find(&r->list, REGIME_WORKSPACE_BYTES, &r->arena);
+}
+
 static void read_operations(run *r) {
     const options *o = r->options;
     if (o->sparsity_sweep)
@@ -185,7 +197,9 @@ static void read_operations(run *r) {
     else
         read_model(r);
     weights_ask(&r->list, o->weight_threshold);
+    find_layouts(r);
     if (!o->op && !o->no_fusions && !o->compare) fusion_read(&r->list, o->ops_path, &r->arena, &r->fusions);
+    layouts_fusions(r->layouts, &r->list, &r->fusions, &r->arena);
     r->items = arena_array(&r->arena, run_item, r->list.count + r->fusions.count + 1);
     r->order = arena_array(&r->arena, int, r->list.count + r->fusions.count + 1);
     r->item_count = r->list.count + r->fusions.count;
@@ -214,7 +228,7 @@ static void read_operations(run *r) {
 static void show_all(run *r, double model_us) {
     report_input *inputs = arena_array(&r->arena, report_input, r->item_count + 1);
     int count = 0;
-    for (int k = 0; k < r->list.count; k++) {
+    for (int k = 0; k < r->layouts->own; k++) {
         const run_item *i = &r->items[k];
         if (i->source != RUN_LEFT && i->source != RUN_PENDING) inputs[count++] = run_input(r, i, model_us);
     }
@@ -235,7 +249,8 @@ static void show_all(run *r, double model_us) {
     count = 0;
     for (int k = r->list.count; k < r->item_count; k++) {
         const run_item *i = &r->items[k];
-        if (i->source != RUN_LEFT && i->source != RUN_PENDING) inputs[count++] = run_input(r, i, model_us);
+        const bool shown = i->source != RUN_LEFT && i->source != RUN_PENDING && !i->fusion->turned;
+        if (shown) inputs[count++] = run_input(r, i, model_us);
     }
     show_fusions(stdout, &r->arena, inputs, count);
     for (int k = 0; r->options->table && k < count; k++) show_variants(stdout, &r->arena, &inputs[k], true);
@@ -293,11 +308,6 @@ static void finish(run *r, bool good, status *st) {
         st->code = counts.bad > 0 || counts.empty > 0 || wide ? STATUS_INCOMPLETE : STATUS_OK;
         run_compare_end(r, st);
     }
-}
-
-/* A whole model whose dataflow is told, in a folder. */
-static bool wants_replay(const options *o, const operation_list *list) {
-    return !o->no_replay && !o->only && !o->compare && list->flow && o->output && !o->output_is_file;
 }
 
 /* All reports are there. What was said of the model as a whole before them is no longer true. Operations without a

@@ -43,7 +43,7 @@ static double weight_of(const fusion *f) {
 static void set_up(run *r, run_item *i) {
     fusion *f = i->fusion;
     i->status = ROW_SKIPPED;
-    i->stage = f->selected > 0 ? RUN_FUSIONS : RUN_OTHER_FUSIONS;
+    i->stage = f->turned ? RUN_TURNED : f->selected > 0 ? RUN_FUSIONS : RUN_OTHER_FUSIONS;
     i->weight = weight_of(f);
     i->derived = f->recognised != NULL;
     if (!is_asked(r, f))
@@ -59,8 +59,27 @@ static void set_up(run *r, run_item *i) {
     if (f->recognised && item_of(r, f->recognised)->source == RUN_LEFT) need(item_of(r, f->recognised), i->weight);
 }
 
+/* What regions would run as. */
+static void set_up_turned(run *r) {
+    const operation_flow *f = r->list.flow;
+    double *bytes = arena_array(&r->arena, double, r->list.count);
+    for (int k = 0; r->layouts->region_count > 0 && k < f->occurrence_count; k++) {
+        const int item = r->layouts->turned[k];
+        if (item < r->layouts->own) continue;
+        const oprec *rec = &r->list.items[item].rec;
+        r->items[item].stands += (double)f->occurrences[k].times;
+        bytes[item] += (double)f->occurrences[k].times * ((double)rec->bytes_read + (double)rec->bytes_written);
+    }
+    for (int k = r->layouts->own; k < r->list.count; k++) {
+        const oprec *rec = &r->list.items[k].rec;
+        need(&r->items[k], fmax(bytes[k], (double)rec->bytes_read + (double)rec->bytes_written));
+        r->items[k].stands = fmax(r->items[k].stands, 1); /* a conversion */
+    }
+}
+
 int run_fusion_set_up(run *r) {
     int asked = 0;
+    set_up_turned(r);
     for (int k = 0; k < r->fusions.count; k++) {
         run_item *i = &r->items[r->list.count + k];
         i->fusion = &r->fusions.items[k];
@@ -109,9 +128,14 @@ bool run_fusion_left(const run *r) {
     return false;
 }
 
+bool run_fusion_is_turned(const run_item *i) { return i->stands > 0 || (i->fusion && i->fusion->turned); }
+
 void run_fusion_skip(run_item *i) {
-    if (i->for_fusion)
-        skip(i, "not_asked", "a part of another operation; there was no time to measure it for its fusion");
+    if (i->stage == RUN_TURNED)
+        skip(i, "not_asked", "with channels last its region takes longer, or there was no time to measure it");
+    else if (i->for_fusion)
+        skip(i, "not_asked",
+             "a part of another operation, or one with its channels last; there was no time to measure it");
     else
         skip(i, "budget",
              "fusions have a quarter of the run's time, or what operations leave of it; give --only fusion --resume, "

@@ -5,6 +5,7 @@
 #include "common/files.h"
 #include "scout/cache/cache.h"
 #include "scout/device/others.h"
+#include "scout/plan/layouts.h"
 #include "scout/plan/plan.h"
 #include "scout/report/report.h"
 #include "scout/run/budget.h"
@@ -14,6 +15,7 @@
 
 /* What ceilings can be asked for: a bit per precision, and one for bandwidth, launches and special functions. */
 enum { RUN_PRECISIONS = 6, RUN_BANDWIDTH = 1 << RUN_PRECISIONS, RUN_MOST_DEVICES = 64, RUN_HEARD = 32 };
+enum { RUN_MOST_OCCURRENCES = 50000 };     /* of a model that is replayed */
 extern const char *const run_precisions[]; /* ends with NULL */
 unsigned run_precision_bit(const char *name);
 
@@ -29,7 +31,7 @@ typedef enum run_source {
 extern const char *const run_source_names[];
 
 /* What is measured when: the winners of operations are what a fusion is compared with. */
-typedef enum run_stage { RUN_OPERATIONS, RUN_FUSIONS, RUN_OTHER_FUSIONS, RUN_PARTS } run_stage;
+typedef enum run_stage { RUN_OPERATIONS, RUN_FUSIONS, RUN_OTHER_FUSIONS, RUN_PARTS, RUN_TURNED } run_stage;
 
 typedef struct run_item {
     const operation *operation;
@@ -37,7 +39,8 @@ typedef struct run_item {
     const char *key;
     run_stage stage;
     bool derived;    /* a fusion that is an operation of the list: it has that one's measurement */
-    bool for_fusion; /* a part that is measured for a fusion alone */
+    bool for_fusion; /* a part that is measured for a fusion alone, or an operation that a turned region may have */
+    double stands;   /* of the latter: how often it would run */
     run_source source;
     row_status status; /* where there is no measurement */
     const char *code;
@@ -119,6 +122,9 @@ typedef struct run {
     arena arena;
     operation_list list;
     operation_axes axes; /* that the list is along; count 0: none */
+    layouts *layouts;    /* regions that may be turned; what they need stands behind the file's operations */
+    bool no_layouts;     /* none is planned: one failed in the replay */
+    uint8_t *may_turn;   /* by region, once it was asked */
     fusion_list fusions;
     run_item *items; /* of the list, in its order, then of the fusions */
     int item_count;
@@ -213,6 +219,7 @@ int run_queue_pending(const run *r);
 /* run_search.c */
 /* An item's part of the model's time by what is known of it; 1: it is a part of others, or all there is. */
 double run_search_share(const run *r, const run_item *i, double model_us);
+double run_search_places(const run_item *i); /* that it has in a run; 0: none */
 /* The heaviest of this device up to that stage whose search ended before all was tried, where it turned out to be worth
  * more: it is to be searched again, in its `budget_s`. NULL: there is none. */
 run_item *run_search_next(run *r, int device, run_stage last, double model_us, double left_s);
@@ -229,8 +236,9 @@ bool run_fusion_known(const run *r, const run_item *i); /* what its parts run as
 void run_fusion_choose(run *r, run_item *i);            /* what its parts run as */
 void run_fusion_derive(run *r);                         /* at the end: those that are operations of the list */
 report_fusion run_fusion_about(const run *r, const run_item *i);
-bool run_fusion_left(const run *r); /* one of them is not measured yet */
-void run_fusion_skip(run_item *i);  /* its time was used up */
+bool run_fusion_left(const run *r);           /* one of them is not measured yet */
+void run_fusion_skip(run_item *i);            /* its time was used up, or nothing would come of it */
+bool run_fusion_is_turned(const run_item *i); /* it is in no run as the file has it, but in one with regions turned */
 
 /* run_lock.c. False: st says why; with --no-wait, which run has it. Where no lock can be kept that is said, and the run
  * goes on. run_lock_end gives back what is held. */
@@ -269,7 +277,9 @@ typedef struct run_planned {    /* what an operation or a fusion runs as */
 } run_planned;
 
 typedef struct run_plan {
-    plan_run whole;                     /* its fusions are those of the run */
+    bool *turned;                       /* by region */
+    const layouts_run *as;              /* the run where some are; NULL: none is */
+    plan_run whole;                     /* of the occurrences of that run; its fusions are those of the run's list */
     run_planned *operations, *fusions;  /* by item of the list, and by fusion */
     int fused;                          /* groups of several occurrences */
     double alone_us, cost_us, bound_us; /* every occurrence by itself; as planned; no plan takes less */
@@ -277,6 +287,11 @@ typedef struct run_plan {
 
 /* By the reports: the cheapest. */
 void run_plan_choose(run *r, run_plan *to);
+/* What occurrences of a plan are of: the file's, or those of the model with regions turned. */
+const operation_flow *run_plan_flow(const run *r, const run_plan *plan);
+/* Its region, each operation by itself, takes hardly longer turned than as the file has it. */
+bool run_plan_may_turn(run *r, const fusion *f);
+bool *run_plan_items(run *r, const run_plan *plan); /* by item of the list: it runs, by itself or as a part */
 double run_plan_us(const run *r, const run_plan *plan, int occurrence); /* by itself; not-a-number: it takes no part */
 double run_plan_fused_us(const run *r, const run_plan *plan, const plan_group *g);
 /* Estimates and counts of what the plan is now; bound_us stays, or becomes what it costs where that is less. */

@@ -14,7 +14,9 @@
 typedef struct planner {
     run *r;
     run_plan *to;
-    const scout_op **ops; /* by item of the list; NULL: not asked for yet */
+    const operation_flow *flow; /* of the run that is planned */
+    const int *at;              /* by occurrence of the file: its own in that run; NULL: itself */
+    const scout_op **ops;       /* by item of the list; NULL: not asked for yet */
     const int *reads;
     choose_group *groups;
     int *fusions; /* by group */
@@ -101,7 +103,7 @@ static bool is_bound(planner *p, const fusion *f, const scout_op *fused, const i
     const binding_fusion about = {fused, f->parts, ops, f->op_count, p->reads};
     binding_site found;
     for (int k = 0; k < f->op_count; k++) {
-        const int item = list->flow->occurrences[site[k]].operation; /* it has a figure */
+        const int item = p->flow->occurrences[site[k]].operation; /* it has a figure */
         if (list->items[item].sparsity > 0) {
             (void)scout_say(why, SCOUT_NO, "layout", "what is known of its weight's zeros would be lost");
             return false;
@@ -110,13 +112,20 @@ static bool is_bound(planner *p, const fusion *f, const scout_op *fused, const i
         if (!p->ops[item]) return false;
         ops[k] = p->ops[item];
     }
-    return binding_fused(list->flow, site, &about, &found, why);
+    return binding_fused(p->flow, site, &about, &found, why);
+}
+
+const operation_flow *run_plan_flow(const run *r, const run_plan *plan) {
+    return plan->as ? plan->as->flow : r->list.flow;
+}
+
+static double each_us(const run_plan *plan, const operation_occurrence *at) {
+    const double us = at->operation >= 0 ? plan->operations[at->operation].each_us : 0;
+    return us > 0 ? us * (double)at->times : NAN;
 }
 
 double run_plan_us(const run *r, const run_plan *plan, int occurrence) {
-    const operation_occurrence *at = &r->list.flow->occurrences[occurrence];
-    const double us = at->operation >= 0 ? plan->operations[at->operation].each_us : 0;
-    return us > 0 ? us * (double)at->times : NAN;
+    return each_us(plan, &run_plan_flow(r, plan)->occurrences[occurrence]);
 }
 
 /* The parts' own times, by the ratio that was measured beside them, if it is known. Not a number: one of them is not.
@@ -130,6 +139,17 @@ static double cost_of(const run *r, const run_plan *plan, int index, const int *
     return ratio > 0 ? sum * ratio : sum;
 }
 
+/* A place of a fusion in the run that is planned; false: its operations are others there, turned or not. */
+static bool is_site(const planner *p, const fusion *f, int *site) {
+    const operation *list = p->r->list.items;
+    for (int k = 0; k < f->op_count; k++) {
+        site[k] = p->at ? p->at[site[k]] : site[k];
+        const operation *is = &list[p->flow->occurrences[site[k]].operation];
+        if (is != f->ops[k] && (!is->source || is->source != f->ops[k]->source)) return false;
+    }
+    return true;
+}
+
 static void add_sites(planner *p, int index) {
     const fusion *f = &p->r->fusions.items[index];
     run_planned *about = &p->to->fusions[index];
@@ -137,7 +157,9 @@ static void add_sites(planner *p, int index) {
     const scout_op *fused = build(p, &f->fused, &why);
     if (!fused) leave_out(about, &p->r->arena, why.code, why.text);
     for (int k = 0; fused && k < f->site_count; k++) {
-        const int *site = &f->sites[k * f->op_count];
+        int *site = arena_array(&p->r->arena, int, f->op_count);
+        memcpy(site, &f->sites[k * f->op_count], (size_t)f->op_count * sizeof *site);
+        if (!is_site(p, f, site)) continue;
         const double cost = cost_of(p->r, p->to, index, site);
         if (!isfinite(cost)) {
             leave_out(about, &p->r->arena, "not_asked", "a part of it has no figure");
@@ -164,7 +186,7 @@ static void say_fates(planner *p, const choose_choice *c) {
 /* Members of a group stand as its fusion's operations do. */
 static void add_groups(planner *p, const choose_choice *c) {
     plan_run *to = &p->to->whole;
-    const int count = p->r->list.flow->occurrence_count;
+    const int count = p->flow->occurrence_count;
     int *group_of = arena_array(&p->r->arena, int, count);
     for (int k = 0; k < count; k++) group_of[k] = -1;
     for (int g = 0; g < p->count; g++)
@@ -182,20 +204,15 @@ static void add_groups(planner *p, const choose_choice *c) {
     }
 }
 
-void run_plan_choose(run *r, run_plan *to) {
-    const operation_flow *f = r->list.flow;
-    planner p = {.r = r, .to = to, .reads = binding_reads(f, &r->arena)};
+/* Of a run in which every operation has its figure, or has none in the file's order either. */
+static void plan_run_of(run *r, run_plan *to) {
+    const operation_flow *f = run_plan_flow(r, to);
+    planner p = {.r = r, .to = to, .flow = f, .at = to->as ? to->as->at : NULL, .reads = binding_reads(f, &r->arena)};
     const plan_needs needs = plan_needs_of(f, &r->arena);
     double *costs = arena_array(&r->arena, double, f->occurrence_count);
     int64_t sites = 0;
-    *to = (run_plan){.operations = arena_array(&r->arena, run_planned, r->list.count),
-                     .fusions = arena_array(&r->arena, run_planned, r->fusions.count)};
     p.ops = arena_array(&r->arena, const scout_op *, r->list.count);
-    for (int k = 0; k < r->list.count; k++) read_operation(r, k, &to->operations[k]);
-    for (int k = 0; k < r->fusions.count; k++) {
-        read_fusion(r, k, &to->fusions[k]);
-        sites += r->fusions.items[k].site_count;
-    }
+    for (int k = 0; k < r->fusions.count; k++) sites += r->fusions.items[k].site_count;
     p.groups = arena_array(&r->arena, choose_group, sites);
     p.fusions = arena_array(&r->arena, int, sites);
     for (int k = 0; k < r->fusions.count; k++)
@@ -213,6 +230,99 @@ void run_plan_choose(run *r, run_plan *to) {
     run_plan_count(r, to);
 }
 
+static bool is_known(const run *r, const run_plan *plan) {
+    const layouts_run *as = plan->as;
+    for (int k = 0; k < as->flow->occurrence_count; k++) {
+        const int from = as->from[k];
+        const bool needs = from < 0 || each_us(plan, &r->list.flow->occurrences[from]) > 0;
+        if (needs && !(each_us(plan, &as->flow->occurrences[k]) > 0)) return false;
+    }
+    return true;
+}
+
+/* The same with one more region turned, where that is known and takes less. */
+static void try_region(run *r, run_plan *to, const run_plan *begun, int region) {
+    run_plan other = *begun;
+    const int regions = r->layouts->region_count;
+    other.fusions = arena_array(&r->arena, run_planned, r->fusions.count);
+    memcpy(other.fusions, begun->fusions, (size_t)r->fusions.count * sizeof *other.fusions);
+    other.turned = arena_array(&r->arena, bool, regions);
+    memcpy(other.turned, to->turned, (size_t)regions * sizeof *other.turned);
+    other.turned[region] = true;
+    other.as = layouts_rewrite(r->layouts, r->list.flow, other.turned, &r->arena);
+    if (!is_known(r, &other)) return;
+    plan_run_of(r, &other);
+    const double bound = fmin(to->bound_us, other.bound_us);
+    if (other.cost_us < to->cost_us) *to = other;
+    to->bound_us = bound;
+}
+
+/* What a fusion can save of a region. */
+static const double saved = 1.2;
+
+static bool may_turn(run *r, int region) {
+    const layouts *l = r->layouts;
+    const operation_flow *flow = r->list.flow;
+    const arena_mark mark = arena_save(&r->arena);
+    run_planned *of = arena_array(&r->arena, run_planned, r->list.count);
+    bool *read = arena_array(&r->arena, bool, r->list.count), known = true;
+    double file_us = 0, turned_us = 0;
+    for (int k = l->begins[region]; known && k < l->begins[region + 1]; k++) {
+        const operation_occurrence *at = &flow->occurrences[l->regions[k]];
+        const int items[] = {at->operation, l->turned[l->regions[k]]};
+        for (int n = 0; n < 2; n++) {
+            if (!read[items[n]]) read_operation(r, items[n], &of[items[n]]);
+            read[items[n]] = true;
+        }
+        known = of[items[1]].each_us > 0;
+        file_us += (double)at->times * fmax(of[items[0]].each_us, 0);
+        turned_us += (double)at->times * of[items[1]].each_us;
+    }
+    arena_rewind(&r->arena, mark);
+    return known && turned_us < saved * file_us;
+}
+
+/* Asked once all of its operations had their turn. */
+bool run_plan_may_turn(run *r, const fusion *f) {
+    enum { UNKNOWN, YES, NO };
+    const int region = f->site_count > 0 ? r->layouts->region[f->sites[0]] : -1;
+    if (region < 0) return false;
+    if (!r->may_turn) r->may_turn = arena_array(&r->arena, uint8_t, r->layouts->region_count);
+    if (r->may_turn[region] == UNKNOWN) r->may_turn[region] = may_turn(r, region) ? YES : NO;
+    return r->may_turn[region] == YES;
+}
+
+/* Operations and fusions as what each is best, and nothing chosen. */
+static void begin(run *r, run_plan *to) {
+    *to = (run_plan){.operations = arena_array(&r->arena, run_planned, r->list.count),
+                     .fusions = arena_array(&r->arena, run_planned, r->fusions.count),
+                     .turned = arena_array(&r->arena, bool, r->layouts->region_count)};
+    for (int k = 0; k < r->list.count; k++) read_operation(r, k, &to->operations[k]);
+    for (int k = 0; k < r->fusions.count; k++) read_fusion(r, k, &to->fusions[k]);
+}
+
+static int size_of(const layouts *l, int region) { return l->begins[region + 1] - l->begins[region]; }
+
+/* The largest ones, one after another: what one costs hardly depends on the others. */
+void run_plan_choose(run *r, run_plan *to) {
+    enum { MOST_REGIONS = 16 };
+    const layouts *l = r->layouts;
+    run_plan begun;
+    begin(r, &begun);
+    *to = begun;
+    to->fusions = arena_array(&r->arena, run_planned, r->fusions.count);
+    memcpy(to->fusions, begun.fusions, (size_t)r->fusions.count * sizeof *to->fusions);
+    plan_run_of(r, to);
+    bool *tried = arena_array(&r->arena, bool, l->region_count);
+    for (int n = 0; !r->no_layouts && n < l->region_count && n < MOST_REGIONS; n++) {
+        int largest = -1;
+        for (int k = 0; k < l->region_count; k++)
+            if (!tried[k] && (largest < 0 || size_of(l, k) > size_of(l, largest))) largest = k;
+        tried[largest] = true;
+        try_region(r, to, &begun, largest);
+    }
+}
+
 double run_plan_fused_us(const run *r, const run_plan *plan, const plan_group *g) {
     return cost_of(r, plan, g->fusion, &plan->whole.order[g->first]);
 }
@@ -223,6 +333,10 @@ void run_plan_count(const run *r, run_plan *plan) {
     const plan_run *p = &plan->whole;
     plan->fused = 0;
     plan->alone_us = plan->cost_us = 0;
+    for (int k = 0; k < r->list.flow->occurrence_count; k++) {
+        const double us = each_us(plan, &r->list.flow->occurrences[k]);
+        if (us > 0) plan->alone_us += us;
+    }
     for (int g = 0; g < p->group_count; g++) {
         const plan_group *of = &p->groups[g];
         double alone = 0;
@@ -231,7 +345,6 @@ void run_plan_count(const run *r, run_plan *plan) {
             if (us > 0) alone += us;
         }
         const double fused = of->fusion >= 0 ? run_plan_fused_us(r, plan, of) : NAN;
-        plan->alone_us += alone;
         plan->cost_us += fused > 0 ? fused : alone;
         plan->fused += of->fusion >= 0;
     }
@@ -260,9 +373,10 @@ void run_plan_drop(run *r, run_plan *plan, int index, const char *code, const ch
 }
 
 void run_plan_leave_out(const run *r, run_plan *plan, int item) {
-    for (int k = 0; k < r->list.flow->occurrence_count; k++) {
+    const operation_flow *f = run_plan_flow(r, plan);
+    for (int k = 0; k < f->occurrence_count; k++) {
         const double us = run_plan_us(r, plan, k);
-        if (r->list.flow->occurrences[k].operation == item && us > 0) plan->bound_us -= us;
+        if (f->occurrences[k].operation == item && us > 0) plan->bound_us -= us;
     }
     plan->operations[item].each_us = 0;
 }

@@ -43,12 +43,21 @@ static json_t *fusion_json(const run *r, int index, const run_planned *of, json_
     return to;
 }
 
+bool *run_plan_items(run *r, const run_plan *plan) {
+    bool *runs = arena_array(&r->arena, bool, r->list.count);
+    const operation_flow *f = run_plan_flow(r, plan);
+    for (int k = 0; k < f->occurrence_count; k++)
+        if (f->occurrences[k].operation >= 0) runs[f->occurrences[k].operation] = true;
+    return runs;
+}
+
 /* What takes part, operations first; `at`: by item and then by fusion where it stands, -1: it does not. */
-static json_t *implementations_json(const run *r, const run_plan *plan, int *at, json_builder *b) {
+static json_t *implementations_json(run *r, const run_plan *plan, int *at, json_builder *b) {
     json_t *list = json_new_array(b);
     for (int k = 0; k < r->item_count; k++) at[k] = -1;
+    const bool *runs = run_plan_items(r, plan);
     for (int k = 0; k < r->list.count; k++) {
-        if (!(plan->operations[k].each_us > 0)) continue;
+        if (!(plan->operations[k].each_us > 0) || !runs[k]) continue;
         at[k] = (int)json_array_size(list);
         json_push(b, list, operation_json(r, k, &plan->operations[k], b));
     }
@@ -75,7 +84,46 @@ static json_t *left_out_json(const run *r, const run_plan *plan, json_builder *b
     return list;
 }
 
+/* By occurrence of the plan its number in the file: those of ops.json have theirs, conversions are counted on. */
+static int *numbers_of(run *r, const run_plan *plan) {
+    const int count = run_plan_flow(r, plan)->occurrence_count;
+    int *numbers = arena_array(&r->arena, int, count), next = r->list.flow->occurrence_count;
+    for (int k = 0; k < count; k++) numbers[k] = !plan->as ? k : plan->as->from[k] >= 0 ? plan->as->from[k] : next++;
+    return numbers;
+}
+
+static json_t *regions_json(const run *r, const run_plan *plan, json_builder *b) {
+    const layouts *l = r->layouts;
+    json_t *list = json_new_array(b);
+    for (int n = 0; n < l->region_count; n++) {
+        if (!plan->turned[n]) continue;
+        json_t *one = json_new_array(b);
+        for (int k = l->begins[n]; k < l->begins[n + 1]; k++) json_push_int(b, one, l->regions[k]);
+        json_push(b, list, one);
+    }
+    return list;
+}
+
+/* Each stands between what makes its tensor and what reads it first, in the order that the occurrences have in the
+ * groups. */
+static json_t *conversions_json(const run *r, const run_plan *plan, const int *numbers, json_builder *b) {
+    const operation_flow *f = plan->as->flow;
+    json_t *list = json_new_array(b);
+    for (int k = 0; k < f->occurrence_count; k++) {
+        if (plan->as->from[k] >= 0) continue;
+        const int read = f->edges[f->occurrences[k].read];
+        const bool there = read < r->list.flow->tensor_count;
+        json_t *one = json_new_object(b);
+        json_put_int(b, one, "occurrence", numbers[k]);
+        json_put_int(b, one, "tensor", there ? read : f->edges[f->occurrences[k].made]);
+        json_put_text(b, one, "to", there ? "nhwc" : "nchw");
+        json_push(b, list, one);
+    }
+    return list;
+}
+
 void run_plan_to_json(run *r, const run_plan *plan, json_t *to, json_builder *b) {
+    const int *numbers = numbers_of(r, plan);
     int *at = arena_array(&r->arena, int, r->item_count);
     json_t *groups = json_new_array(b);
     json_put_real(b, to, "alone_us", plan->alone_us);
@@ -87,13 +135,17 @@ void run_plan_to_json(run *r, const run_plan *plan, json_t *to, json_builder *b)
         const plan_group *group = &plan->whole.groups[g];
         const int *members = &plan->whole.order[group->first];
         json_t *row = json_new_array(b);
-        const int item =
-            group->fusion >= 0 ? r->list.count + group->fusion : r->list.flow->occurrences[*members].operation;
+        const int item = group->fusion >= 0 ? r->list.count + group->fusion
+                                            : run_plan_flow(r, plan)->occurrences[*members].operation;
         json_push_int(b, row, item >= 0 ? at[item] : -1);
-        for (int k = 0; k < group->count; k++) json_push_int(b, row, members[k]);
+        for (int k = 0; k < group->count; k++) json_push_int(b, row, numbers[members[k]]);
         json_push(b, groups, row);
     }
     json_put(b, to, "groups", groups);
+    if (plan->as) {
+        json_put(b, to, "turned", regions_json(r, plan, b));
+        json_put(b, to, "conversions", conversions_json(r, plan, numbers, b));
+    }
     json_put(b, to, "left_out", left_out_json(r, plan, b));
 }
 
@@ -106,6 +158,7 @@ typedef struct reader {
     const run_planned *proven; /* by item: what the reports prove */
     map items;                 /* by id: items of the run, of the list and then of the fusions */
     int *item_of;              /* by implementation: such an item */
+    int *numbered;             /* by number in the file: an occurrence of the plan */
     bool *met;                 /* by item */
     int count;
     status *st;
@@ -188,14 +241,20 @@ static bool read_implementation(reader *x, int index, const json_t *from) {
     return true;
 }
 
-static bool is_site(const fusion *f, const int *members) {
+/* By the file's numbers. In a region that is turned it has the turned operations. */
+static bool is_site(const reader *x, const fusion *f, const int *members) {
+    const operation_flow *flow = run_plan_flow(x->r, x->to);
+    for (int k = 0; k < f->op_count; k++) {
+        const operation *is = &x->r->list.items[flow->occurrences[x->numbered[members[k]]].operation];
+        if (is != f->ops[k] && (!is->source || is->source != f->ops[k]->source)) return false;
+    }
     for (int k = 0; k < f->site_count; k++)
         if (memcmp(&f->sites[k * f->op_count], members, (size_t)f->op_count * sizeof *members) == 0) return true;
     return false;
 }
 
 static bool read_group(reader *x, int index, const json_t *row) {
-    const operation_flow *f = x->r->list.flow;
+    const operation_flow *f = run_plan_flow(x->r, x->to);
     const size_t size = json_array_size(row);
     plan_run *to = &x->to->whole;
     int *members = &to->order[to->occurrence_count];
@@ -213,18 +272,52 @@ static bool read_group(reader *x, int index, const json_t *row) {
     }
     const int of_fusion = item >= x->r->list.count ? item - x->r->list.count : -1;
     if (of_fusion >= 0 && (size - 1 != (size_t)x->r->fusions.items[of_fusion].op_count ||
-                           !is_site(&x->r->fusions.items[of_fusion], members)))
+                           !is_site(x, &x->r->fusions.items[of_fusion], members)))
         return refuse(x, "group %d: its occurrences are no site of %.120s", index, x->r->fusions.items[of_fusion].id);
+    for (size_t k = 0; k + 1 < size; k++) members[k] = x->numbered[members[k]];
     if (of_fusion < 0 && at >= 0 && f->occurrences[members[0]].operation != item)
-        return refuse(x, "group %d: occurrence %d is not of %.120s", index, members[0], x->r->list.items[item].id);
+        return refuse(x, "group %d: the occurrence in it is not of %.120s", index, x->r->list.items[item].id);
     to->groups[to->group_count++] = (plan_group){of_fusion, to->occurrence_count, (int)size - 1};
     to->occurrence_count += (int)size - 1;
     return true;
 }
 
+/* Its occurrences are all of a region, in the file's order. */
+static int region_told(const reader *x, const json_t *row) {
+    const layouts *l = x->r->layouts;
+    const json_int_t first = json_integer_value(json_array_get(row, 0));
+    const int region = l->region_count > 0 && json_is_integer(json_array_get(row, 0)) && first >= 0 &&
+                               first < x->r->list.flow->occurrence_count
+                           ? l->region[first]
+                           : -1;
+    if (region < 0 || json_array_size(row) != (size_t)(l->begins[region + 1] - l->begins[region])) return -1;
+    for (size_t k = 0; k < json_array_size(row); k++)
+        if (json_integer_value(json_array_get(row, k)) != l->regions[(size_t)l->begins[region] + k]) return -1;
+    return region;
+}
+
+static bool read_turned(reader *x, const json_t *list) {
+    run *r = x->r;
+    run_plan *to = x->to;
+    to->as = NULL;
+    to->turned = arena_array(&r->arena, bool, r->layouts->region_count);
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const int region = region_told(x, json_array_get(list, k));
+        if (region < 0 || to->turned[region])
+            return refuse(x, "the occurrences of turned region %zu are no region of this model", k);
+        to->turned[region] = true;
+    }
+    if (json_array_size(list) > 0) to->as = layouts_rewrite(r->layouts, r->list.flow, to->turned, &r->arena);
+    const int *numbers = numbers_of(r, to), count = run_plan_flow(r, to)->occurrence_count;
+    x->numbered = arena_array(&r->arena, int, count);
+    for (int k = 0; k < count; k++) x->numbered[numbers[k]] = k;
+    return true;
+}
+
 static bool read_all(reader *x, const json_t *root) {
     const json_t *list = json_object_get(root, "implementations"), *groups = json_object_get(root, "groups");
-    const size_t most = (size_t)x->r->list.flow->occurrence_count;
+    if (!read_turned(x, json_object_get(root, "turned"))) return false;
+    const size_t most = (size_t)run_plan_flow(x->r, x->to)->occurrence_count;
     x->count = (int)json_array_size(list);
     if (json_array_size(list) > (size_t)x->r->item_count)
         return refuse(x, "it names more implementations than the model has operations and fusions");
@@ -246,7 +339,7 @@ static bool read_all(reader *x, const json_t *root) {
     for (int k = 0; k < (int)json_array_size(groups); k++)
         if (!read_group(x, k, json_array_get(groups, (size_t)k))) return false;
     status wrong = {0};
-    if (!plan_runs(x->r->list.flow, &x->to->whole, &x->r->arena, &wrong)) return refuse(x, "%s", wrong.text);
+    if (!plan_runs(run_plan_flow(x->r, x->to), &x->to->whole, &x->r->arena, &wrong)) return refuse(x, "%s", wrong.text);
     run_plan_count(x->r, x->to);
     return true;
 }

@@ -154,9 +154,8 @@ int run_queue_pending(const run *r) {
 static double expected_us(const run *r, const run_item *i) {
     report_figures f;
     const report_input in = run_input(r, i, -1);
-    const double places = i->fusion ? (double)i->fusion->selected : (double)i->operation->count;
     report_read(&in, &f);
-    return f.estimate_us > 0 ? f.estimate_us * fmax(places, 1) : 0;
+    return f.estimate_us > 0 ? f.estimate_us * fmax(run_search_places(i), 1) : 0;
 }
 
 static double expected_share(run *r, const run_item *i) {
@@ -361,6 +360,7 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us, dou
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
     if (i->busy || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
     if (is_short(r, i) || r->late) return is_short(r, i);
+    if (run_fusion_is_turned(i)) return false; /* the replay decides about regions, and not each of its operations */
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
            (passes < (int)estimate_last_look() && ask(i) && i->wide && i->operation->count > 0 && !i->fusion &&
@@ -563,6 +563,10 @@ static json_t *next(void *context, int device, int *job) {
             const double left_s = budget_operations_left(&r->budget, run_now());
             run_item *const again = run_search_next(r, device, RUN_OPERATIONS, model_time(r), left_s);
             if (again) return begin(r, device, again, job);
+        }
+        if (i->stage == RUN_TURNED && !run_plan_may_turn(r, i->fusion)) {
+            run_fusion_skip(i);
+            continue;
         }
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         const bool ready = pass_over(r);

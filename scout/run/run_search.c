@@ -7,11 +7,15 @@
 
 static const double WORTH = 0.005; /* of the model's time, that could be gained */
 
+double run_search_places(const run_item *i) {
+    const double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
+                                    : (double)i->operation->count;
+    return i->for_fusion ? fmax(fmax(places, i->stands), 1) : places; /* in no model's time, and held against what is */
+}
+
 double run_search_share(const run *r, const run_item *i, double model_us) {
-    const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us"));
-    double places = i->fusion ? (double)(i->fusion->selected > 0 ? i->fusion->selected : i->fusion->count)
-                              : (double)i->operation->count;
-    if (i->for_fusion) places = fmax(places, 1); /* in no model's time, and a fusion is held against it */
+    const double us = json_number_value(json_object_get(i->measurement, "baseline_time_us")),
+                 places = run_search_places(i);
     return !(model_us > 0) || r->search.compare || r->axes.count > 0 || places == 0 ? 1 : places * us / model_us;
 }
 

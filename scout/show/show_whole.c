@@ -50,8 +50,19 @@ static void show_left_out(FILE *out, arena *a, const json_t *list, const char *w
     }
 }
 
+static void show_turned(FILE *out, const json_t *root) {
+    const json_t *regions = json_object_get(root, "turned");
+    size_t count = 0;
+    for (size_t k = 0; k < json_array_size(regions); k++) count += json_array_size(json_array_get(regions, k));
+    if (count > 0)
+        fprintf(out, "  turned    %zu operations run with their channels last, behind %zu conversion%s\n", count,
+                json_array_size(json_object_get(root, "conversions")),
+                json_array_size(json_object_get(root, "conversions")) == 1 ? "" : "s");
+}
+
 void show_plan(FILE *out, arena *a, const json_t *root) {
     const json_t *list = json_object_get(root, "left_out");
+    show_turned(out, root);
     const size_t count = json_array_size(list);
     for (size_t k = 0; k < count && k < WORST; k++) {
         const json_t *one = json_array_get(list, k);
@@ -88,6 +99,10 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
     if (json_get_int(memory, "weights_shared", 0) > 0)
         fprintf(out, "            memory is short: occurrences of an operation share %lld weights\n",
                 (long long)json_get_int(memory, "weights_shared", 0));
+    const json_t *ends = json_object_get(root, "ends");
+    const double error = json_get_number(ends, "error");
+    if (ends && isfinite(error)) fprintf(out, "  outputs   off by %.2g of their norm from those by defaults\n", error);
+    if (ends && !isfinite(error)) fputs("  outputs   infinite or no numbers, where those by defaults are not\n", out);
     const int64_t nonfinite = json_get_int(root, "nonfinite", 0);
     if (nonfinite > 0)
         fprintf(out, "  numbers   %lld that it ends in are infinite or none: its weights are made up\n",

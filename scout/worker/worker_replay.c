@@ -55,6 +55,22 @@ static void read_fusions(worker_replay *w, const json_t *list) {
     w->request.fusion_count = (int)n;
 }
 
+/* A plan in which some images are turned: it has all tensors of the file's dataflow, and others behind them. */
+static const int *read_from(worker_replay *w, const json_t *list) {
+    const replay_request *q = &w->request;
+    int *from = arena_array(&w->arena, int, q->planned->occurrence_count);
+    if (q->planned->tensor_count < q->flow->tensor_count ||
+        json_array_size(list) != (size_t)q->planned->occurrence_count || !json_object_get(w->body, "plan"))
+        guard_fail(&w->guard, STATUS_ENVIRONMENT, "a replay whose plan is of another model");
+    for (int k = 0; k < q->planned->occurrence_count; k++) {
+        const json_int_t x = json_integer_value(json_array_get(list, (size_t)k));
+        if (x < -1 || x >= q->flow->occurrence_count)
+            guard_fail(&w->guard, STATUS_ENVIRONMENT, "a replay whose plan has an occurrence that the model has not");
+        from[k] = (int)x;
+    }
+    return from;
+}
+
 /* Fails through the guard. */
 static void read_request(worker_replay *w) {
     const json_t *body = w->body;
@@ -65,7 +81,10 @@ static void read_request(worker_replay *w) {
     q->flow = operation_flow_from_json(json_object_get(body, "flow"), q->operation_count, &w->arena);
     read_fusions(w, json_object_get(body, "fusions"));
     const json_t *groups = json_object_get(body, "plan");
-    if (groups) q->plan = plan_from_json(groups, q->flow, q->fusion_count, &w->arena);
+    const json_t *planned = json_object_get(body, "planned");
+    if (planned) q->planned = operation_flow_from_json(planned, q->operation_count, &w->arena);
+    if (planned) q->from = read_from(w, json_object_get(body, "from"));
+    if (groups) q->plan = plan_from_json(groups, planned ? q->planned : q->flow, q->fusion_count, &w->arena);
     q->workspace_limit = (uint64_t)worker_request_number(body, "workspace_limit", REGIME_WORKSPACE_BYTES);
     q->exhaustive = json_is_true(json_object_get(body, "exhaustive"));
     q->plateau_bytes = worker_request_number(body, "plateau_bytes", 0);

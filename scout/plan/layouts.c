@@ -1,0 +1,341 @@
+/* Finds the regions of a model that could run with channels last, and what they would need. */
+#include "scout/plan/layouts.h"
+
+#include "common/checked.h"
+#include "common/map.h"
+#include "scout/kinds/kinds.h"
+#include "scout/plan/binding.h"
+
+#include <string.h>
+
+typedef struct finder {
+    operation_list *list;
+    const operation_flow *flow;
+    uint64_t workspace_limit;
+    arena *arena;
+    layouts *to;
+    const scout_op **ops;            /* by item; NULL: not asked for yet */
+    bool *refused;                   /* by item */
+    int (*bound)[SCOUT_MAX_TENSORS]; /* by occurrence */
+    layouts_dims *dims;              /* by tensor, in the file's order */
+    bool *disputed;                  /* by tensor: two operations take it for images of different size */
+    int *parent;                     /* by occurrence: of its region so far */
+    map items;                       /* by key: where it stands in the list */
+    size_t room;                     /* of the list */
+} finder;
+
+static const operation *operation_at(const finder *f, int occurrence) {
+    return &f->list->items[f->flow->occurrences[occurrence].operation];
+}
+
+/* ---- what each occurrence works on ---- */
+
+static const scout_op *op_at(finder *f, int occurrence) {
+    const int item = f->flow->occurrences[occurrence].operation;
+    scout_why why;
+    if (f->ops[item] || f->refused[item]) return f->ops[item];
+    scout_op *op = arena_array(f->arena, scout_op, 1);
+    f->refused[item] = !kinds_build(&f->list->items[item], f->workspace_limit, f->arena, op, &why);
+    if (!f->refused[item]) f->ops[item] = op;
+    return f->ops[item];
+}
+
+static bool is_constant(const finder *f, int tensor) {
+    return f->flow->tensors[binding_owner(f->flow, tensor)].constant;
+}
+
+/* Every activation that it reads or makes is one of its tensors, and has memory of its own. */
+static bool is_bound(const finder *f, int k, const scout_op *op) {
+    const operation_occurrence *at = &f->flow->occurrences[k];
+    for (uint32_t t = 0; t < op->tensor_count; t++)
+        if (f->bound[k][t] < 0 && (op->tensors[t].role == SCOUT_INPUT || op->tensors[t].role == SCOUT_OUTPUT))
+            return false;
+    for (int e = at->read; e < at->after; e++) {
+        bool found = false;
+        for (uint32_t t = 0; t < op->tensor_count; t++) found = found || f->bound[k][t] == f->flow->edges[e];
+        const operation_tensor *of = &f->flow->tensors[f->flow->edges[e]];
+        if (!is_constant(f, f->flow->edges[e]) && (!found || of->source >= 0 || of->lie != 0)) return false;
+    }
+    return true;
+}
+
+static bool turns(const layouts_dims *d) {
+    int64_t space = 1;
+    for (int k = 2; k < d->rank; k++) space = checked_mul(space, d->of[k]);
+    return d->rank > 2 && d->of[1] > 1 && space > 1;
+}
+
+static bool is_same(const layouts_dims *a, const layouts_dims *b) {
+    return a->rank == b->rank && memcmp(a->of, b->of, (size_t)a->rank * sizeof *a->of) == 0;
+}
+
+/* What operations with three dimensions or more say of the tensors that they read and make. */
+static void note_dims(finder *f, int k, const scout_op *op) {
+    for (uint32_t t = 0; t < op->tensor_count; t++) {
+        const scout_tensor *from = &op->tensors[t];
+        const int tensor = f->bound[k][t];
+        if (tensor < 0 || from->role == SCOUT_WEIGHT || from->rank != op->rank) continue;
+        layouts_dims told = {.rank = (int)from->rank};
+        for (uint32_t d = 0; d < from->rank; d++) told.of[d] = from->dims[d];
+        layouts_dims *known = &f->dims[tensor];
+        if (known->rank == 0)
+            *known = told;
+        else if (!is_same(known, &told) && (turns(known) || turns(&told)))
+            f->disputed[tensor] = true;
+    }
+}
+
+/* ---- what could run turned ---- */
+
+/* Where an operation with this record stands in the list; -1: nowhere yet. */
+static int find_item(finder *f, const operation *o) {
+    const int *const at = map_get(&f->items, operation_key(o, f->arena));
+    return at ? *at : -1;
+}
+
+static void know_item(finder *f, int item) {
+    void **place = map_put(&f->items, operation_key(&f->list->items[item], f->arena));
+    int *const at = arena_array(f->arena, int, 1);
+    *at = item;
+    if (!*place) *place = at;
+}
+
+static int add_item(finder *f, const operation *o) {
+    arena_grow(f->arena, (void **)&f->list->items, &f->room, (size_t)f->list->count, sizeof *f->list->items);
+    operation *to = &f->list->items[f->list->count];
+    *to = *o;
+    to->count = 0;
+    to->source = NULL;
+    to->id = to->name = oprec_id(&o->rec, f->arena);
+    know_item(f, f->list->count);
+    return f->list->count++;
+}
+
+static const layouts_dims *read_by(const finder *f, int k, const scout_op *op) {
+    for (uint32_t t = 0; t < op->tensor_count; t++)
+        if (op->tensors[t].role == SCOUT_INPUT) return &f->dims[f->bound[k][t]];
+    return NULL;
+}
+
+static bool touches_turning(const finder *f, int k, const scout_op *op) {
+    bool any = false;
+    for (uint32_t t = 0; t < op->tensor_count; t++) {
+        const int tensor = f->bound[k][t];
+        if (tensor >= 0 && f->disputed[tensor]) return false;
+        any = any || (tensor >= 0 && op->tensors[t].role != SCOUT_WEIGHT && turns(&f->dims[tensor]));
+    }
+    return any;
+}
+
+static void turn_occurrence(finder *f, int k) {
+    const scout_op *op = op_at(f, k);
+    const operation *of = operation_at(f, k);
+    scout_why why;
+    operation turned = *of;
+    scout_op built;
+    if (!touches_turning(f, k, op) || !layouts_turn(&of->rec, read_by(f, k, op), f->arena, &turned.rec)) return;
+    const int known = find_item(f, &turned);
+    if (known >= 0 || kinds_build(&turned, f->workspace_limit, f->arena, &built, &why))
+        f->to->turned[k] = known >= 0 ? known : add_item(f, &turned);
+}
+
+/* ---- regions ---- */
+
+static int root_of(finder *f, int k) {
+    while (f->parent[k] != k) k = f->parent[k] = f->parent[f->parent[k]];
+    return k;
+}
+
+static bool is_image(const finder *f, int tensor) { return turns(&f->dims[tensor]) && !f->disputed[tensor]; }
+
+/* What works on the same turning tensor is of one region, if it runs as often. */
+static void join(finder *f) {
+    int *met = arena_array(f->arena, int, f->flow->tensor_count); /* by tensor: an occurrence, from 1 */
+    for (int k = 0; k < f->flow->occurrence_count; k++) f->parent[k] = k;
+    for (int k = 0; k < f->flow->occurrence_count; k++) {
+        const operation_occurrence *at = &f->flow->occurrences[k];
+        for (int e = at->read; f->to->turned[k] >= 0 && e < at->after; e++) {
+            const int tensor = f->flow->edges[e];
+            if (!is_image(f, tensor)) continue;
+            if (met[tensor] > 0) f->parent[root_of(f, k)] = root_of(f, met[tensor] - 1);
+            met[tensor] = k + 1;
+        }
+    }
+}
+
+/* A region has a convolution, or nothing is gained by it. All of it runs equally often. */
+static void number_regions(finder *f) {
+    const int count = f->flow->occurrence_count;
+    bool *has_conv = arena_array(f->arena, bool, count), *uneven = arena_array(f->arena, bool, count);
+    int *number = arena_array(f->arena, int, count), members = 0; /* by root, from 1 */
+    layouts *to = f->to;
+    for (int k = 0; k < count; k++) {
+        if (to->turned[k] < 0) continue;
+        const int root = root_of(f, k);
+        has_conv[root] = has_conv[root] || operation_at(f, k)->rec.kind == OP_CONV;
+        uneven[root] = uneven[root] || f->flow->occurrences[k].times != f->flow->occurrences[root].times;
+    }
+    for (int k = 0; k < count; k++) {
+        const int root = root_of(f, k);
+        to->region[k] = -1;
+        if (to->turned[k] >= 0 && (!has_conv[root] || uneven[root])) to->turned[k] = -1;
+        if (to->turned[k] < 0) continue;
+        if (number[root] == 0) number[root] = ++to->region_count;
+        to->region[k] = number[root] - 1;
+        members++;
+    }
+    to->regions = arena_array(f->arena, int, members);
+    to->begins = arena_array(f->arena, int, to->region_count + 1);
+    int *next = arena_array(f->arena, int, to->region_count + 1);
+    for (int k = 0; k < count; k++)
+        if (to->region[k] >= 0) to->begins[to->region[k] + 1]++;
+    for (int n = 0; n < to->region_count; n++) next[n + 1] = to->begins[n + 1] += to->begins[n];
+    for (int k = 0; k < count; k++)
+        if (to->region[k] >= 0) to->regions[next[to->region[k]]++] = k;
+}
+
+/* ---- where regions end ---- */
+
+static int conversion(finder *f, int tensor, bool back) {
+    const operation_tensor *t = &f->flow->tensors[tensor];
+    operation to = {.pattern = "DENSE"};
+    layouts_conversion(&f->dims[tensor], t->type, t->bytes, back, f->arena, &to.rec);
+    const int known = find_item(f, &to);
+    return known >= 0 ? known : add_item(f, &to);
+}
+
+static void find_conversions(finder *f) {
+    layouts *to = f->to;
+    bool *wanted =
+        arena_array(f->arena, bool, f->flow->tensor_count); /* in the file's order, by what is in no region */
+    for (int k = 0; k < f->flow->occurrence_count; k++) {
+        const operation_occurrence *at = &f->flow->occurrences[k];
+        for (int e = at->read; e < at->after; e++) {
+            const int tensor = f->flow->edges[e], owner = binding_owner(f->flow, tensor);
+            if (to->region[k] < 0 && e < at->made) wanted[owner] = true;
+            if (to->region[k] >= 0 && is_image(f, tensor)) to->images[tensor].turns = true;
+        }
+    }
+    for (int k = 0; k < f->flow->tensor_count; k++) {
+        const operation_tensor *t = &f->flow->tensors[k];
+        layouts_image *image = &to->images[k];
+        image->there = image->back = -1;
+        if (!image->turns) continue;
+        const bool inside = t->producer >= 0 && to->region[t->producer] >= 0;
+        if (!inside && !t->constant)
+            image->there = conversion(f, k, false); /* a constant is turned when it is loaded */
+        if (inside && (wanted[k] || t->kept)) image->back = conversion(f, k, true);
+    }
+}
+
+/* ---- all of it ---- */
+
+static bool has_convolution(const operation_list *list) {
+    for (int k = 0; k < list->count; k++)
+        if (list->items[k].rec.kind == OP_CONV && layouts_may_turn(&list->items[k].rec)) return true;
+    return false;
+}
+
+layouts *layouts_find(operation_list *list, uint64_t workspace_limit, arena *a) {
+    layouts *to = arena_array(a, layouts, 1);
+    const operation_flow *flow = list->flow;
+    *to = (layouts){.own = list->count};
+    if (!flow || !has_convolution(list)) return to;
+    finder f = {.list = list, .flow = flow, .workspace_limit = workspace_limit, .arena = a, .to = to};
+    map_init(&f.items, a);
+    f.room = (size_t)list->count; /* what is there is copied when the list grows */
+    for (int k = 0; k < list->count; k++)
+        if (!list->items[k].skip_code) know_item(&f, k);
+    to->turned = arena_array(a, int, flow->occurrence_count);
+    to->region = arena_array(a, int, flow->occurrence_count);
+    to->images = arena_array(a, layouts_image, flow->tensor_count);
+    f.ops = arena_array(a, const scout_op *, list->count);
+    f.refused = arena_array(a, bool, list->count);
+    f.bound = arena_calloc(a, (size_t)flow->occurrence_count + 1, sizeof *f.bound);
+    f.dims = arena_array(a, layouts_dims, flow->tensor_count);
+    f.disputed = arena_array(a, bool, flow->tensor_count);
+    f.parent = arena_array(a, int, flow->occurrence_count);
+    for (int k = 0; k < flow->occurrence_count; k++) {
+        const operation *of = flow->occurrences[k].operation >= 0 ? operation_at(&f, k) : NULL;
+        const scout_op *op =
+            of && of->sparsity == 0 && !of->skip_code && layouts_may_turn(&of->rec) ? op_at(&f, k) : NULL;
+        to->turned[k] = -1;
+        if (!op) continue;
+        binding_begin(f.bound[k]);
+        (void)binding_tensors(flow, &flow->occurrences[k], op, f.bound[k]);
+        if (!is_bound(&f, k, op)) continue;
+        to->turned[k] = 0; /* perhaps */
+        if (of->rec.rank > 2) note_dims(&f, k, op);
+    }
+    for (int k = 0; k < flow->occurrence_count; k++) {
+        if (to->turned[k] < 0) continue;
+        to->turned[k] = -1;
+        turn_occurrence(&f, k);
+    }
+    join(&f);
+    number_regions(&f);
+    find_conversions(&f);
+    return to;
+}
+
+/* ---- fusions ---- */
+
+typedef struct site_reader {
+    const layouts *l;
+    operation_list *list;
+    fusion_list *fusions;
+    arena *arena;
+    map by_ops; /* the fusion of such turned operations: its number */
+    map none;
+    size_t room;
+} site_reader;
+
+/* The items that its parts run as in a region. False: it lies in none as a whole, or is the same there. */
+static bool turn_site(const site_reader *r, const fusion *f, const int *site, int *items) {
+    bool other = false;
+    for (int k = 0; k < f->op_count; k++) {
+        items[k] = r->l->turned[site[k]];
+        if (items[k] < 0 || r->l->region[site[k]] != r->l->region[site[0]]) return false;
+        other = other || items[k] >= r->l->own;
+    }
+    return other;
+}
+
+static int turned_fusion(site_reader *r, int from, const int *items) {
+    char *key = arena_printf(r->arena, "%s", r->fusions->items[from].pattern);
+    for (int k = 0; k < r->fusions->items[from].op_count; k++) key = arena_printf(r->arena, "%s;%d", key, items[k]);
+    void **place = map_put(&r->by_ops, key);
+    if (*place) return *(const int *)*place;
+    arena_grow(r->arena, (void **)&r->fusions->items, &r->room, (size_t)r->fusions->count, sizeof(fusion));
+    const fusion *like = &r->fusions->items[from];
+    fusion *to = &r->fusions->items[r->fusions->count];
+    int *const at = arena_array(r->arena, int, 1);
+    *to = (fusion){
+        .pattern = like->pattern, .saved_bytes = like->saved_bytes, .op_count = like->op_count, .turned = true};
+    for (int k = 0; k < to->op_count; k++) to->ops[k] = &r->list->items[items[k]];
+    to->parts = arena_array(r->arena, fusion_part, to->op_count);
+    to->sites = arena_array(r->arena, int, checked_mul(like->site_count, like->op_count));
+    fusion_finish(to, &r->none, r->arena);
+    *at = r->fusions->count;
+    *place = at;
+    return r->fusions->count++;
+}
+
+void layouts_fusions(const layouts *l, operation_list *list, fusion_list *fusions, arena *a) {
+    site_reader r = {.l = l, .list = list, .fusions = fusions, .arena = a, .room = (size_t)fusions->count};
+    const int own = fusions->count;
+    map_init(&r.by_ops, a);
+    map_init(&r.none, a);
+    for (int n = 0; l->region_count > 0 && n < own; n++)
+        for (int k = 0; k < fusions->items[n].site_count; k++) {
+            int items[FUSION_PARTS];
+            const fusion *from = &fusions->items[n];
+            const int *site = &from->sites[k * from->op_count];
+            if (!turn_site(&r, from, site, items)) continue;
+            fusion *to = &fusions->items[turned_fusion(&r, n, items)];
+            from = &fusions->items[n]; /* the list may have moved */
+            memcpy(&to->sites[to->site_count++ * to->op_count], &from->sites[k * from->op_count],
+                   (size_t)to->op_count * sizeof *to->sites);
+            to->fused.count = to->count += list->flow->occurrences[from->sites[k * from->op_count]].times;
+        }
+}

@@ -1,0 +1,205 @@
+/* Records in turned form: a row for each sort of operation that has one. */
+#include "scout/plan/layouts.h"
+
+#include "common/checked.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct turner {
+    const oprec *from;
+    const layouts_dims *image; /* of what a reduction reads */
+    arena *arena;
+    oprec *to;
+} turner;
+
+enum { LEAST_RANK = 3, MOST_RANK = 5 }; /* a batch, channels, and one to three dimensions of space */
+
+static bool is_image(int rank) { return rank >= LEAST_RANK && rank <= MOST_RANK; }
+
+/* [n, c, space…] becomes [n, space…, c]. */
+static void turn_dims(int rank, const int64_t *dims, int64_t *to) {
+    to[0] = dims[0];
+    for (int d = 2; d < rank; d++) to[d - 1] = dims[d];
+    to[rank - 1] = dims[1];
+}
+
+static void turn_shape(turner *t) {
+    int64_t dims[MOST_RANK];
+    turn_dims(t->from->rank, t->from->shape, dims);
+    oprec_set_shape(t->to, t->arena, t->from->rank, dims);
+}
+
+/* ---- windows ---- */
+
+static bool has_window(const oprec *rec) {
+    const opfield *input = oprec_field(rec, "input");
+    return is_image(rec->rank) && (!rec->layout || strcmp(rec->layout, "nchw") == 0) && input &&
+           input->kind == OPFIELD_INTS && input->n == rec->rank;
+}
+
+static bool turn_window(turner *t) {
+    int64_t dims[MOST_RANK];
+    turn_shape(t);
+    turn_dims(t->from->rank, oprec_field(t->from, "input")->ints, dims);
+    oprec_set_ints(t->to, t->arena, "input", t->from->rank, dims);
+    t->to->layout = "nhwc";
+    return true;
+}
+
+/* ---- elementwise ---- */
+
+static bool has_elements(const oprec *rec) { return is_image(rec->rank) && !oprec_field(rec, "chain"); }
+
+/* Dimensions of an operand as its form tells them, as many as the output has; false: it is no such form. */
+static bool read_form(const char *form, size_t length, int rank, const int64_t *shape, int64_t *dims) {
+    int64_t told[MOST_RANK];
+    int count = 0;
+    for (int d = 0; d < rank; d++) dims[d] = 1;
+    if (length == 6 && memcmp(form, "vector", length) == 0) {
+        dims[rank - 1] = shape[rank - 1];
+        return true;
+    }
+    for (const char *at = form; at < form + length; at++) {
+        char *end;
+        const long long x = strtoll(at, &end, 10);
+        if (end == at || end > form + length || x < 1 || count == rank) return false;
+        told[count++] = x;
+        if (end < form + length && (*end != 'x' || end + 1 == form + length)) return false;
+        at = end;
+    }
+    for (int k = 0; k < count; k++) dims[rank - count + k] = told[k];
+    return count > 0;
+}
+
+/* As extract_ops tells it: by the last dimension alone it is a vector, and leading ones are not told. */
+static int write_form(int rank, const int64_t *shape, const int64_t *dims, char *to, size_t room) {
+    int first = 0, used = 0;
+    while (first < rank - 1 && dims[first] == 1) first++;
+    if (first == rank - 1 && dims[first] == shape[first]) return snprintf(to, room, "vector");
+    for (int d = first; d < rank && used >= 0 && (size_t)used < room; d++)
+        used += snprintf(to + used, room - (size_t)used, "%s%lld", d > first ? "x" : "", (long long)dims[d]);
+    return used;
+}
+
+static bool is_as_it_was(const char *form, size_t length) {
+    static const char *const names[] = {"tensor", "scalar", "same"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (length == strlen(names[k]) && memcmp(form, names[k], length) == 0) return true;
+    return false;
+}
+
+static bool turn_operands(turner *t, const char *text, char *to, size_t room) {
+    size_t used = 0;
+    for (const char *at = text; *at;) {
+        const size_t length = strcspn(at, ",");
+        int64_t dims[MOST_RANK], turned[MOST_RANK];
+        int n;
+        if (is_as_it_was(at, length)) {
+            n = snprintf(to + used, room - used, "%.*s", (int)length, at);
+        } else {
+            if (!read_form(at, length, t->from->rank, t->from->shape, dims)) return false;
+            turn_dims(t->from->rank, dims, turned);
+            n = write_form(t->from->rank, t->to->shape, turned, to + used, room - used);
+        }
+        if (n < 0 || (size_t)n + 1 >= room - used) return false;
+        used += (size_t)n;
+        at += length;
+        if (*at == ',') {
+            to[used++] = *at++;
+            to[used] = 0;
+        }
+    }
+    return true;
+}
+
+/* What reads nothing but tensors of the output's size is the same whatever the order of its dimensions: it keeps its
+ * record. */
+static bool turn_elements(turner *t) {
+    const opfield *inputs = oprec_field(t->from, "inputs");
+    char text[256];
+    if (inputs && inputs->kind != OPFIELD_TEXT) return false;
+    turn_shape(t);
+    if (inputs && !turn_operands(t, inputs->text, text, sizeof text)) return false;
+    if (!inputs || strcmp(text, inputs->text) == 0)
+        *t->to = *t->from;
+    else
+        oprec_set_text(t->to, "inputs", arena_printf(t->arena, "%s", text));
+    return true;
+}
+
+/* ---- reductions ---- */
+
+static bool has_rows(const oprec *rec) {
+    return rec->rank == 2 && !oprec_field(rec, "axes") && !oprec_field(rec, "input");
+}
+
+/* Of all of space, for each channel. */
+static bool turn_rows(turner *t) {
+    const layouts_dims *image = t->image;
+    int64_t dims[MOST_RANK], axes[MOST_RANK], space = 1;
+    if (!image || !is_image(image->rank)) return false;
+    for (int d = 2; d < image->rank; d++) {
+        space = checked_mul(space, image->of[d]);
+        axes[d - 2] = d - 1;
+    }
+    if (t->from->shape[1] != space || t->from->shape[0] != checked_mul(image->of[0], image->of[1])) return false;
+    turn_dims(image->rank, image->of, dims);
+    oprec_set_ints(t->to, t->arena, "input", image->rank, dims);
+    oprec_set_ints(t->to, t->arena, "axes", image->rank - 2, axes);
+    return true;
+}
+
+/* ---- joining ---- */
+
+static bool has_channels(const oprec *rec) {
+    return is_image(rec->rank) && rec->what && strcmp(rec->what, "concat") == 0 && oprec_int(rec, "axis", 0) == 1;
+}
+
+static bool turn_channels(turner *t) {
+    turn_shape(t);
+    oprec_set_int(t->to, "axis", t->from->rank - 1);
+    return true;
+}
+
+/* ---- all of them ---- */
+
+static const struct {
+    op_kind kind;
+    bool (*may)(const oprec *rec);
+    bool (*turn)(turner *t);
+} sorts[] = {
+    {OP_CONV, has_window, turn_window},
+    {OP_POOL, has_window, turn_window},
+    {OP_ELEMENTWISE, has_elements, turn_elements},
+    {OP_REDUCE, has_rows, turn_rows},
+    {OP_MOVE, has_channels, turn_channels},
+};
+enum { SORTS = sizeof sorts / sizeof *sorts };
+
+static int sort_of(const oprec *rec) {
+    for (int k = 0; k < SORTS; k++)
+        if (sorts[k].kind == rec->kind && sorts[k].may(rec)) return k;
+    return -1;
+}
+
+bool layouts_may_turn(const oprec *rec) { return sort_of(rec) >= 0; }
+
+bool layouts_turn(const oprec *from, const layouts_dims *image, arena *a, oprec *to) {
+    const int k = sort_of(from);
+    turner t = {from, image, a, to};
+    *to = *from;
+    return k >= 0 && sorts[k].turn(&t);
+}
+
+void layouts_conversion(const layouts_dims *image, dtype type, int64_t bytes, bool back, arena *a, oprec *to) {
+    static const int64_t perm[] = {0, 2, 1};
+    int64_t space = 1;
+    for (int d = 2; d < image->rank; d++) space = checked_mul(space, image->of[d]);
+    const int64_t file[] = {image->of[0], image->of[1], space}, turned[] = {image->of[0], space, image->of[1]};
+    *to = (oprec){.kind = OP_MOVE, .what = "transpose", .type = type, .bytes_read = bytes, .bytes_written = bytes};
+    oprec_set_shape(to, a, 3, back ? file : turned);
+    oprec_set_ints(to, a, "input", 3, back ? turned : file);
+    oprec_set_ints(to, a, "perm", 3, perm);
+}

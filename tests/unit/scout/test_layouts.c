@@ -1,0 +1,289 @@
+/* Regions with their channels last: which there are, what they become, and on random models that a rewritten run does
+ * everything once, on tensors that were made before, in the order that each operation expects. */
+#include "scout/plan/layouts.h"
+#include "tests/unit/scout/operation_fixture.h"
+
+enum { WORKSPACE = 1 << 20 };
+
+static const char block[] =
+    "{\"c1\": {\"op\": \"conv\", \"shape\": [2, 8, 6, 6], \"input\": [2, 3, 6, 6], \"kernel\": [3, 3], \"pads\": [1, "
+    "1, 1, 1],"
+    "  \"inputs\": [\"x\"]},"
+    " \"r1\": {\"op\": \"elementwise\", \"what\": \"relu\", \"shape\": [2, 8, 6, 6], \"inputs\": [\"c1\"]},"
+    " \"c2\": {\"op\": \"conv\", \"shape\": [2, 8, 6, 6], \"input\": [2, 8, 6, 6], \"kernel\": [3, 3], \"pads\": [1, "
+    "1, 1, 1],"
+    "  \"group\": 8, \"inputs\": [\"r1\"]},"
+    " \"a1\": {\"op\": \"elementwise\", \"what\": \"add\", \"shape\": [2, 8, 6, 6], \"inputs\": [\"c2\", \"r1\"]},"
+    " \"m1\": {\"op\": \"reduce\", \"what\": \"mean\", \"shape\": [16, 36], \"inputs\": [\"a1\"]},"
+    " \"p1\": {\"op\": \"pool\", \"what\": \"max\", \"shape\": [2, 8, 3, 3], \"input\": [2, 8, 6, 6], \"kernel\": [2, "
+    "2],"
+    "  \"stride\": [2, 2], \"inputs\": [\"a1\"]},"
+    " \"s1\": {\"op\": \"softmax\", \"shape\": [96, 6], \"inputs\": [\"a1\"]}}";
+
+/* ---- the dataflow of such a list: x is tensor 0, entry k makes tensor k + 1, and what is not read is an output ----
+ */
+
+enum { MOST = 24, READS = 2 };
+typedef struct reads {
+    int of[READS]; /* entries; -1: x */
+    int count;
+} reads;
+
+static int64_t bytes_of(const operation *o) {
+    int64_t bytes = 4;
+    const bool rows = o->rec.kind == OP_REDUCE; /* one number a row */
+    for (int d = 0; d < (rows ? 1 : o->rec.rank); d++) bytes *= o->rec.shape[d];
+    return bytes;
+}
+
+static void make_flow(const reads *of, int64_t x_bytes) {
+    operation_flow *f = list.flow = arena_array(&a, operation_flow, 1);
+    f->tensors = arena_array(&a, operation_tensor, list.count + 1);
+    f->occurrences = arena_array(&a, operation_occurrence, list.count);
+    f->edges = arena_array(&a, int, (int64_t)list.count *(READS + 1));
+    f->tensor_count = list.count + 1;
+    f->occurrence_count = list.count;
+    for (int k = 0; k <= list.count; k++)
+        f->tensors[k] = (operation_tensor){.bytes = k > 0 ? bytes_of(&list.items[k - 1]) : x_bytes,
+                                           .source = -1,
+                                           .producer = k - 1,
+                                           .kept = k > 0,
+                                           .type = DTYPE_FP32};
+    for (int k = 0; k < list.count; k++) {
+        operation_occurrence *at = &f->occurrences[k];
+        *at = (operation_occurrence){.operation = k, .times = 1, .read = f->edge_count};
+        for (int n = 0; n < of[k].count; n++) {
+            f->edges[f->edge_count++] = of[k].of[n] + 1;
+            f->tensors[of[k].of[n] + 1].kept = false;
+        }
+        at->made = f->edge_count;
+        f->edges[f->edge_count++] = k + 1;
+        at->after = f->edge_count;
+    }
+}
+
+static const operation *turned_of(const layouts *l, const char *name) {
+    for (int k = 0; k < list.flow->occurrence_count; k++)
+        if (strcmp(list.items[list.flow->occurrences[k].operation].name, name) == 0)
+            return l->turned[k] >= 0 ? &list.items[l->turned[k]] : NULL;
+    abort();
+}
+
+static void a_region_and_its_edges(void) {
+    static const reads of[] = {{{-1}, 1}, {{0}, 1}, {{1}, 1}, {{2, 1}, 2}, {{3}, 1}, {{3}, 1}, {{3}, 1}};
+    UNIT_CHECK(read_text(block, NULL));
+    make_flow(of, 2 * 3 * 36 * 4);
+    const int own = list.count;
+    const layouts *l = layouts_find(&list, WORKSPACE, &a);
+    UNIT_INT(l->own, own);
+    UNIT_INT(l->region_count, 1);
+    UNIT_INT(l->begins[1], 6);
+    UNIT_CHECK(turned_of(l, "s1") == NULL);
+    const operation *c1 = turned_of(l, "c1"), *m1 = turned_of(l, "m1"), *p1 = turned_of(l, "p1");
+    UNIT_TEXT(c1->rec.layout, "nhwc");
+    UNIT_INT(c1->rec.shape[3], 8);
+    UNIT_INT(oprec_field(&c1->rec, "input")->ints[3], 3);
+    UNIT_INT(c1->count, 0);
+    UNIT_CHECK(turned_of(l, "r1") == named("r1")); /* the same whatever the order */
+    UNIT_TEXT(p1->rec.layout, "nhwc");
+    UNIT_INT(oprec_field(&m1->rec, "axes")->ints[1], 2);
+    UNIT_INT(oprec_field(&m1->rec, "input")->ints[3], 8);
+    int there = 0, back = 0;
+    for (int k = 0; k < list.flow->tensor_count; k++) {
+        there += l->images[k].turns && l->images[k].there >= 0;
+        back += l->images[k].turns && l->images[k].back >= 0;
+    }
+    UNIT_INT(there, 1); /* x */
+    UNIT_INT(back, 2);  /* a1 for the softmax, p1 for the model's output; 16 means are the same in both */
+    end();
+}
+
+static bool turns_to(const char *shape, const char *inputs, const char *want) {
+    oprec from = {.kind = OP_ELEMENTWISE, .what = "mul", .type = DTYPE_FP32}, to;
+    int64_t dims[8];
+    int rank = 0;
+    for (const char *at = shape; *at; rank++) {
+        char *rest;
+        dims[rank] = strtoll(at, &rest, 10);
+        at = *rest ? rest + 1 : rest;
+    }
+    oprec_set_shape(&from, &a, rank, dims);
+    oprec_set_text(&from, "inputs", inputs);
+    if (!layouts_turn(&from, NULL, &a, &to)) return want == NULL;
+    return want && strcmp(oprec_field(&to, "inputs")->text, want) == 0;
+}
+
+static void operands(void) {
+    begin();
+    UNIT_CHECK(guard_enter(&g));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,8x1x1", "tensor,vector"));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,vector", "tensor,5x1"));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,6x1", "tensor,6x1x1"));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,2x1x1x1", "tensor,2x1x1x1"));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,2x8x1x1,scalar", "tensor,2x1x1x8,scalar"));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,same", "tensor,same"));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,1x2x8x6x5", NULL));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,3 more", NULL));
+    UNIT_CHECK(turns_to("2,8,6,5", "tensor,8x", NULL));
+    UNIT_CHECK(turns_to("8,6", "tensor,vector", NULL));
+    end();
+}
+
+static bool finds_none(const char *text, int64_t x_bytes) {
+    static const reads of[] = {{{-1}, 1}};
+    const bool read = read_text(text, NULL);
+    if (read && x_bytes > 0) make_flow(of, x_bytes);
+    const int own = list.count;
+    const layouts *l = read ? layouts_find(&list, WORKSPACE, &a) : NULL;
+    const bool none = l && l->region_count == 0 && list.count == own;
+    end();
+    return none;
+}
+
+static void what_is_no_region(void) {
+    UNIT_CHECK(finds_none("{\"g\": {\"op\": \"gemm\", \"shape\": [4, 4, 4], \"inputs\": [\"x\"]}}", 64));
+    UNIT_CHECK(finds_none(
+        "{\"c\": {\"op\": \"conv\", \"shape\": [1, 4, 4, 4], \"input\": [1, 4, 4, 4], \"kernel\": [1, 1]}}", 0));
+    UNIT_CHECK(finds_none(
+        "{\"r\": {\"op\": \"elementwise\", \"what\": \"relu\", \"shape\": [1, 4, 4, 4], \"inputs\": [\"x\"]}}", 256));
+    UNIT_CHECK(
+        finds_none("{\"c\": {\"op\": \"conv\", \"shape\": [1, 8, 1, 1], \"input\": [1, 4, 1, 1], \"kernel\": [1, 1],"
+                   " \"inputs\": [\"x\"]}}",
+                   16));
+    UNIT_CHECK(
+        finds_none("{\"c\": {\"op\": \"conv\", \"layout\": \"nhwc\", \"shape\": [1, 4, 4, 8], \"input\": [1, 4, 4, 4],"
+                   " \"kernel\": [1, 1], \"inputs\": [\"x\"]}}",
+                   256));
+}
+
+/* ---- random models ---- */
+
+static uint32_t state;
+static int below(int most) {
+    state = state * 1664525u + 1013904223u;
+    return (int)((state >> 8) % (uint32_t)most);
+}
+
+/* Convolutions, passes over elements and softmax of what came before, two sizes of image. */
+static void random_model(char *text, size_t room, reads *of) {
+    static const char *const shapes[] = {"[1, 4, 6, 6]", "[1, 8, 6, 6]"};
+    int size_of[MOST], count = 4 + below(MOST - 4);
+    size_t at = (size_t)snprintf(text, room, "{");
+    for (int k = 0; k < count; k++) {
+        const int from = k > 0 ? below(k) : -1, size = from >= 0 ? size_of[from] : 0;
+        int to = size, other = from;
+        char source[16], second[16];
+        snprintf(source, sizeof source, from >= 0 ? "o%d" : "x", from);
+        for (int n = 0; n < 4 && k > 0; n++) {
+            const int tried = below(k);
+            if (size_of[tried] == size) other = tried;
+        }
+        snprintf(second, sizeof second, other >= 0 ? "o%d" : "x", other);
+        at += (size_t)snprintf(text + at, room - at, "%s\"o%d\": ", k ? ", " : "", k);
+        of[k] = (reads){{from}, 1};
+        switch (below(5)) {
+        case 0:
+        case 1:
+            to = below(2);
+            at += (size_t)snprintf(
+                text + at, room - at,
+                "{\"op\": \"conv\", \"shape\": %s, \"input\": %s, \"kernel\": [1, 1], \"inputs\": [\"%s\"]}",
+                shapes[to], shapes[size], source);
+            break;
+        case 2:
+            at += (size_t)snprintf(text + at, room - at,
+                                   "{\"op\": \"softmax\", \"shape\": [%d, 6], \"inputs\": [\"%s\"]}", size ? 48 : 24,
+                                   source);
+            break;
+        case 3:
+            of[k] = (reads){{from, other}, 2};
+            at += (size_t)snprintf(
+                text + at, room - at,
+                "{\"op\": \"elementwise\", \"what\": \"add\", \"shape\": %s, \"inputs\": [\"%s\", \"%s\"]}",
+                shapes[size], source, second);
+            break;
+        default:
+            at += (size_t)snprintf(text + at, room - at,
+                                   "{\"op\": \"elementwise\", \"what\": \"relu\", \"shape\": %s, \"inputs\": [\"%s\"]}",
+                                   shapes[size], source);
+        }
+        size_of[k] = to;
+    }
+    snprintf(text + at, room - at, "}");
+}
+
+/* What a run as rewritten does wrong; 0: nothing. */
+static int wrongs_of(const layouts *l, const operation_flow *file, const layouts_run *run, const bool *turned) {
+    const operation_flow *f = run->flow;
+    bool *made = arena_array(&a, bool, f->tensor_count), *met = arena_array(&a, bool, file->occurrence_count);
+    int wrong = 0, conversions = 0;
+    for (int k = 0; k < f->tensor_count; k++) made[k] = k < file->tensor_count && file->tensors[k].producer < 0;
+    for (int k = 0; k < f->occurrence_count; k++) {
+        const operation_occurrence *is = &f->occurrences[k];
+        const int from = run->from[k];
+        const bool turns = from >= 0 && l->region[from] >= 0 && turned[l->region[from]];
+        for (int e = is->read; e < is->made; e++) wrong += !made[f->edges[e]];
+        for (int e = is->made; e < is->after; e++) {
+            wrong += made[f->edges[e]] || f->tensors[f->edges[e]].producer != k;
+            made[f->edges[e]] = true;
+        }
+        if (from < 0) {
+            conversions++;
+            const int read = f->edges[is->read], to = f->edges[is->made];
+            wrong += is->made - is->read != 1 || is->after - is->made != 1;
+            wrong += (read < file->tensor_count) == (to < file->tensor_count);
+            continue;
+        }
+        wrong += met[from] || run->at[from] != k;
+        met[from] = true;
+        const operation_occurrence *was = &file->occurrences[from];
+        wrong += is->operation != (turns ? l->turned[from] : was->operation);
+        wrong += is->after - is->read != was->after - was->read;
+        for (int e = 0; e < was->after - was->read; e++) {
+            const int before = file->edges[was->read + e], now = f->edges[is->read + e];
+            const bool image = turns && l->images[before].turns;
+            wrong += image ? now < file->tensor_count : now != before;
+        }
+    }
+    for (int k = 0; k < file->occurrence_count; k++) wrong += !met[k];
+    for (int k = 0; k < file->tensor_count; k++) wrong += file->tensors[k].kept && !made[k];
+    return wrong + (conversions != run->conversions);
+}
+
+static void random_models(void) {
+    enum { MODELS = 400 };
+    static char text[16384];
+    int wrong = 0, regions = 0, conversions = 0, neither = 0;
+    for (int n = 0; n < MODELS; n++) {
+        state = (uint32_t)n * 77 + 5;
+        reads of[MOST];
+        random_model(text, sizeof text, of);
+        if (!read_text(text, NULL)) {
+            wrong++;
+            end();
+            continue;
+        }
+        make_flow(of, 4 * 36 * 4);
+        const layouts *l = layouts_find(&list, WORKSPACE, &a);
+        bool *turned = arena_array(&a, bool, l->region_count);
+        for (int k = 0; k < l->region_count; k++) turned[k] = below(3) > 0;
+        if (l->region_count > 0) {
+            const layouts_run *run = layouts_rewrite(l, list.flow, turned, &a);
+            wrong += wrongs_of(l, list.flow, run, turned);
+            conversions += run->conversions;
+        }
+        regions += l->region_count;
+        neither += l->region_count == 0;
+        end();
+    }
+    UNIT_INT(wrong, 0);
+    UNIT_CHECK(regions > MODELS && conversions > MODELS && neither < MODELS / 4);
+}
+
+int main(void) {
+    UNIT_RUN(a_region_and_its_edges);
+    UNIT_RUN(operands);
+    UNIT_RUN(what_is_no_region);
+    UNIT_RUN(random_models);
+    return unit_end();
+}
