@@ -94,7 +94,7 @@ static json_t *operations_json(const replay_run *w, json_builder *b) {
             report_read(&in, &f);
             json_put(b, one, "default",
                      row_json(json_get_text(f.baseline_row, "name"), json_get_text(f.baseline_row, "variant"), b));
-            if (planned->name) json_put(b, one, "best", row_json(planned->name, planned->variant, b));
+            if (planned->name && runs[k]) json_put(b, one, "best", row_json(planned->name, planned->variant, b));
         }
         json_push(b, list, one);
     }
@@ -103,14 +103,17 @@ static json_t *operations_json(const replay_run *w, json_builder *b) {
 
 /* null: the plan does not have it. */
 static json_t *fusions_json(const replay_run *w, json_builder *b) {
-    const run *r = w->r;
+    run *r = w->r;
     json_t *list = json_new_array(b);
+    bool *runs = arena_array(&r->arena, bool, r->fusions.count);
+    for (int g = 0; g < w->plan.whole.group_count; g++)
+        if (w->plan.whole.groups[g].fusion >= 0) runs[w->plan.whole.groups[g].fusion] = true;
     for (int k = 0; k < r->fusions.count; k++) {
         const fusion *f = &r->fusions.items[k];
         const run_planned *planned = &w->plan.fusions[k];
-        json_t *one = planned->name ? json_new_object(b) : json_null();
+        json_t *one = runs[k] ? json_new_object(b) : json_null();
         json_push(b, list, one);
-        if (!planned->name) continue;
+        if (!runs[k]) continue;
         json_put(b, one, "operation", operation_to_json(&f->fused, b));
         json_put(b, one, "row", row_json(planned->name, planned->variant, b));
         json_put(b, one, "parts", fusion_to_json(f, b));

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Regions of a model that run with their channels last, on this machine's CPU: planned, replayed, given back, refused. What
+# a report says is set here, so that a busy machine changes nothing.
+source "$ROOT/tests/scout/lib.sh"
+
+field() { # FILE PYTHON-EXPRESSION of r   holds
+    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
+}
+export CEILING_SCOUT_PATIENCE=1
+extract=$(dirname "$SCOUT")/extract_ops
+mkdir model
+run "$extract" "$ROOT/models/small_conv.onnx" -q -o model/ops.json
+run "$SCOUT" model/ops.json -o model --device cpu --no-cache --budget 20
+check "what regions need is measured: exit 0" exits 0
+check "turned operations have reports" python3 - <<'END'
+import json, pathlib
+reports = [json.loads(p.read_text()) for p in pathlib.Path("model/reports").glob("*.json")]
+turned = [r for r in reports if r["op"] == "conv" and r["layout"] == "nhwc"]
+assert len(turned) >= 4 and all(r["count"] == 0 and r["baseline_time_us"] > 0 for r in turned), [r["operation"] for r in turned]
+END
+check "they are in no table of the model's operations" bash -c '! grep -q nhwc stdout.txt'
+
+# What stands in no run of the file takes FACTOR times as long.
+turned_take() { # FACTOR [STATEMENT on the report r]
+    python3 - "$1" "${2:-pass}" <<'END'
+import json, pathlib, sys
+for path in pathlib.Path("model/reports").glob("*.json"):
+    r = json.loads(path.read_text())
+    if r["count"] or r.get("status") == "SKIPPED":
+        continue
+    factor = float(sys.argv[1])
+    for row in r["candidates"]:
+        for one in row.get("passes", []):
+            one["time_us"] *= factor
+        if "time_us" in row:
+            row["time_us"] = {k: v * factor if isinstance(v, float) and k != "rel_ci95" else v for k, v in row["time_us"].items()}
+    for name in ("baseline_time_us", "best_time_us"):
+        r[name] *= factor
+    exec(sys.argv[2])
+    path.write_text(json.dumps(r))
+END
+}
+turned_take 1e-3
+run "$SCOUT" --replay model
+check "a replay with turned regions: exit 0" exits 0
+check "it says so" grep -Eq 'turned +[0-9]+ operations run with their channels last, behind [0-9]+ conversion' stdout.txt
+check "the plan has them" field model/plan.json "len(r['turned']) >= 2 and len(r['conversions']) >= 2"
+check "it ends in what the defaults end in" field model/model.json "r['ends']['compared'] == 1 and r['ends']['error'] < 1e-4"
+check "nothing failed" field model/model.json "r['left_out'] == r['as_default'] == r['apart'] == []"
+check "occurrences and conversions stand once each" python3 - <<'END'
+import json
+plan, ops = json.load(open("model/plan.json")), json.load(open("model/ops.json"))
+count = len(ops["graph"]["occurrences"])
+met = sorted(k for group in plan["groups"] for k in group[1:])
+assert met == list(range(count + len(plan["conversions"]))), met
+assert sorted(c["occurrence"] for c in plan["conversions"]) == list(range(count, len(met)))
+names = [i.get("operation", "") for i in plan["implementations"]]
+order = {k: n for n, group in enumerate(plan["groups"]) for k in group[1:]}
+turned = {k for region in plan["turned"] for k in region}
+for k in turned:  # what is told of a region is what runs
+    of = plan["implementations"][plan["groups"][order[k]][0]]
+    assert of.get("fusion") or of["operation"] != ops["ops"][ops["graph"]["occurrences"][k][0]]["id"] or "elementwise" in of["operation"], (k, of)
+for c in plan["conversions"]:
+    assert names[plan["groups"][order[c["occurrence"]]][0]].startswith("move_"), c
+END
+if [[ -x $ROOT/out/venv/bin/python ]]; then
+    for file in plan model; do
+        check "$file.json fits its schema" "$ROOT/out/venv/bin/python" -B "$ROOT/tests/cli/schema.py" "$ROOT/docs/schema" model/$file.json
+    done
+else
+    skip "schemas: $ROOT/out/venv/bin/python is not there"
+fi
+
+cp model/plan.json given.json
+cp model/model.json before.json
+run "$SCOUT" --replay model --plan given.json
+check "given: exit 0" exits 0
+check "given: it is what runs" field model/model.json "r['plan'] == json.load(open('before.json'))['plan']"
+check "given: it is written as it was" field model/plan.json \
+    "[r[k] for k in ('groups', 'turned', 'conversions')] == [json.load(open('given.json'))[k] for k in ('groups', 'turned', 'conversions')]"
+
+refused() { # WORDS STATEMENT on p
+    python3 - "$2" <<'END'
+import json, sys
+p = json.load(open("given.json"))
+exec(sys.argv[1])
+json.dump(p, open("changed.json", "w"))
+END
+    run "$SCOUT" --replay model --plan changed.json
+    check "$1: exit 3" exits 3
+    check "$1: it is said" says "$1"
+}
+refused "are no region of this model" 'p["turned"][0].pop()'
+refused "are no region of this model" 'p["turned"][0] = []'
+refused "are no region of this model" 'p["turned"][0][0] = 100000'
+refused "are no region of this model" 'p["turned"][0][0] = "x"'
+refused "are no region of this model" 'p["turned"].append(p["turned"][0])'
+refused "are no region of this model" 'p["turned"] = [7]'
+refused "more groups than" 'p["turned"].pop()'
+refused "needs what occurrence" 'p["groups"].sort(key=lambda g: g[1] in {c["occurrence"] for c in p["conversions"]})'
+
+# One that cannot run here spoils its region: the model is planned again as the file has it.
+cp -r model broken
+turned_take 1 'for row in r["candidates"] if r["op"] == "conv" else []: row["name"] = "nothing_of_this_name"
+if r["op"] == "conv": r.update(baseline="nothing_of_this_name", best="nothing_of_this_name")'
+run "$SCOUT" --replay model
+check "what is not here: exit 0" exits 0
+check "what is not here: it is said" says "so no region has its channels last"
+check "what is not here: no region is turned" field model/plan.json "'turned' not in r and 'conversions' not in r"
+check "what is not here: the rest is measured" field model/model.json "r['default']['time_us'] > 0"
+
+# Longer than as the file has it: nothing is turned.
+rm -r model
+mv broken model
+turned_take 1e6
+run "$SCOUT" --replay model
+check "what takes longer is not turned" field model/plan.json "'turned' not in r"
+finish
