@@ -21,6 +21,7 @@ typedef struct finder {
     bool *disputed;                  /* by tensor: two operations take it for images of different size */
     int *parent;                     /* by occurrence: of its region so far */
     map items;                       /* by key: where it stands in the list */
+    bool *taken;                     /* by tensor: it holds an image turned */
     size_t room;                     /* of the list */
 } finder;
 
@@ -204,25 +205,81 @@ static int conversion(finder *f, int tensor, bool back) {
     return known >= 0 ? known : add_item(f, &to);
 }
 
+/* A tensor that lies side by side, as all of the one that has its memory. */
+static bool is_whole(const finder *f, int tensor) {
+    const operation_tensor *t = &f->flow->tensors[tensor], *owner = &f->flow->tensors[binding_owner(f->flow, tensor)];
+    return t->lie == 0 && t->offset == 0 && t->bytes == owner->bytes;
+}
+
+/* To hold an image turned. */
+static bool is_free(const finder *f, int tensor) {
+    const operation_tensor *t = &f->flow->tensors[tensor];
+    return t->source < 0 && is_whole(f, tensor) && !t->constant && !f->to->images[tensor].turns;
+}
+
+static bool is_made_inside(const finder *f, int tensor) {
+    const int producer = f->flow->tensors[tensor].producer;
+    return producer >= 0 && f->to->region[producer] >= 0;
+}
+
+/* What a transposition makes of an image, or makes an image of, is that one turned. */
+static void look_at_transposition(finder *f, int k) {
+    const operation_occurrence *at = &f->flow->occurrences[k];
+    const operation *of = at->operation >= 0 ? operation_at(f, k) : NULL;
+    if (!of || of->rec.kind != OP_MOVE || at->made - at->read != 1 || at->after - at->made != 1) return;
+    const int read = f->flow->edges[at->read], made = f->flow->edges[at->made], from = binding_owner(f->flow, read);
+    if (!is_whole(f, read)) return;
+    for (int back = 0; back < 2; back++) {
+        const int tensor = back ? made : from, other = back ? from : made;
+        layouts_image *image = &f->to->images[tensor];
+        if (!image->turns || image->same >= 0 || f->taken[other] || !is_free(f, other)) continue;
+        if (f->flow->occurrences[image->member].times != at->times || (!back && !is_made_inside(f, tensor))) continue;
+        if (!layouts_is_turn(&of->rec, &f->dims[tensor], back)) continue;
+        image->same = other;
+        f->taken[other] = true;
+        f->to->idle[k] = f->to->region[image->member];
+        return;
+    }
+}
+
+static void find_images(finder *f) {
+    layouts *to = f->to;
+    for (int k = 0; k < f->flow->tensor_count; k++)
+        to->images[k] = (layouts_image){.same = -1, .there = -1, .back = -1};
+    for (int k = 0; k < f->flow->occurrence_count; k++) {
+        const operation_occurrence *at = &f->flow->occurrences[k];
+        to->idle[k] = -1;
+        for (int e = at->read; to->region[k] >= 0 && e < at->after; e++) {
+            layouts_image *image = &to->images[f->flow->edges[e]];
+            if (!is_image(f, f->flow->edges[e])) continue;
+            image->turns = true;
+            image->member = k;
+        }
+    }
+    f->taken = arena_array(f->arena, bool, f->flow->tensor_count);
+    for (int k = 0; k < f->flow->occurrence_count; k++)
+        if (to->region[k] < 0) look_at_transposition(f, k);
+}
+
 static void find_conversions(finder *f) {
     layouts *to = f->to;
     bool *wanted =
         arena_array(f->arena, bool, f->flow->tensor_count); /* in the file's order, by what is in no region */
     for (int k = 0; k < f->flow->occurrence_count; k++) {
         const operation_occurrence *at = &f->flow->occurrences[k];
-        for (int e = at->read; e < at->after; e++) {
-            const int tensor = f->flow->edges[e], owner = binding_owner(f->flow, tensor);
-            if (to->region[k] < 0 && e < at->made) wanted[owner] = true;
-            if (to->region[k] >= 0 && is_image(f, tensor)) to->images[tensor].turns = true;
+        for (int e = at->read; to->region[k] < 0 && e < at->made; e++) {
+            const int owner = binding_owner(f->flow, f->flow->edges[e]);
+            wanted[owner] = wanted[owner] || to->idle[k] < 0 || to->images[owner].same != f->flow->edges[at->made];
         }
     }
     for (int k = 0; k < f->flow->tensor_count; k++) {
         const operation_tensor *t = &f->flow->tensors[k];
         layouts_image *image = &to->images[k];
-        image->there = image->back = -1;
         if (!image->turns) continue;
-        const bool inside = t->producer >= 0 && to->region[t->producer] >= 0;
-        if (!inside && !t->constant)
+        const bool inside = is_made_inside(f, k);
+        const bool other = !inside && t->producer >= 0 && to->idle[t->producer] >= 0; /* its turned one is there */
+        if (other && (wanted[k] || t->kept)) to->idle[t->producer] = -1;              /* the file's is needed as well */
+        if (!inside && !other && !t->constant)
             image->there = conversion(f, k, false); /* a constant is turned when it is loaded */
         if (inside && (wanted[k] || t->kept)) image->back = conversion(f, k, true);
     }
@@ -248,6 +305,7 @@ layouts *layouts_find(operation_list *list, uint64_t workspace_limit, arena *a) 
         if (!list->items[k].skip_code) know_item(&f, k);
     to->turned = arena_array(a, int, flow->occurrence_count);
     to->region = arena_array(a, int, flow->occurrence_count);
+    to->idle = arena_array(a, int, flow->occurrence_count);
     to->images = arena_array(a, layouts_image, flow->tensor_count);
     f.ops = arena_array(a, const scout_op *, list->count);
     f.refused = arena_array(a, bool, list->count);
@@ -274,6 +332,7 @@ layouts *layouts_find(operation_list *list, uint64_t workspace_limit, arena *a) 
     }
     join(&f);
     number_regions(&f);
+    find_images(&f);
     find_conversions(&f);
     return to;
 }

@@ -1,6 +1,7 @@
 /* Images with their channels last. An operation that works on images as the file lays them, channels second, has a
  * turned form; a region is connected operations that have one. Where a region runs turned, what enters or leaves it is
- * converted once per tensor. A run of the model in which some regions do is a dataflow of its own. */
+ * converted once per tensor, and a transposition that the file has there does nothing. A run of the model in which some
+ * regions do is a dataflow of its own. */
 #pragma once
 
 #include "scout/fusion/fusion.h"
@@ -8,6 +9,8 @@
 
 typedef struct layouts_image { /* of a tensor of the dataflow */
     bool turns;                /* its elements lie otherwise with channels last, and a region has it */
+    int member;                /* an occurrence of that region */
+    int same;                  /* a tensor of the file that holds it turned; -1: there is none */
     int there, back; /* items that convert it from the file's order, and back to it; -1: no region needs that */
 } layouts_image;
 
@@ -18,6 +21,7 @@ typedef struct layouts {
     int *regions;          /* occurrences of each region, behind each other */
     int *begins;           /* by region, and one more: where its occurrences begin */
     int region_count;      /* 0: there is nothing to turn */
+    int *idle;             /* by occurrence: the region that makes a transposition do nothing; -1 */
     layouts_image *images; /* by tensor */
 } layouts;
 
@@ -37,14 +41,17 @@ typedef struct layouts_dims {
 bool layouts_turn(const oprec *from, const layouts_dims *image, arena *a, oprec *to);
 /* Whether a record has one by itself, or with the dimensions of what it reads. */
 bool layouts_may_turn(const oprec *rec);
+/* A transposition that moves the channels of such an image behind its space, or back. */
+bool layouts_is_turn(const oprec *rec, const layouts_dims *image, bool back);
 /* That moves channels behind space, or back. */
 void layouts_conversion(const layouts_dims *image, dtype type, int64_t bytes, bool back, arena *a, oprec *to);
 
 /* A run in which some regions are turned. Its tensors are those of the file's dataflow, and turned ones behind them. */
 typedef struct layouts_run {
     operation_flow *flow;
-    int *from; /* by occurrence: the file's; -1: a conversion */
-    int *at;   /* by occurrence of the file: its own */
+    int *from;     /* by occurrence: the file's; -1: a conversion */
+    int *at;       /* by occurrence of the file: its own */
+    int *converts; /* by occurrence: the file's tensor that it converts, there or back; -1: none */
     int conversions;
 } layouts_run;
 layouts_run *layouts_rewrite(const layouts *l, const operation_flow *file, const bool *turned, arena *a);

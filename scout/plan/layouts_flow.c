@@ -23,6 +23,10 @@ static bool is_turned(const rewriter *r, int occurrence) {
 static int turned_tensor(rewriter *r, int tensor) {
     operation_flow *f = r->flow;
     if (r->own[tensor] >= 0) return r->own[tensor];
+    if (r->of->images[tensor].same >= 0) {
+        r->made[tensor] = true; /* by what makes that, in the file's order as well, or by what is about to */
+        return r->own[tensor] = r->of->images[tensor].same;
+    }
     f->tensors[f->tensor_count] = r->file->tensors[tensor];
     f->tensors[f->tensor_count].producer = -1;
     f->tensors[f->tensor_count].kept = false;
@@ -47,11 +51,13 @@ static void add_occurrence(rewriter *r, const operation_occurrence *like, int it
     f->occurrences[at].read = f->occurrences[at].made = f->occurrences[at].after = edge;
     r->to->from[at] = from;
     if (from >= 0) r->to->at[from] = at;
-    r->to->conversions += from < 0;
+    r->to->converts[at] = -1;
 }
 
-static void convert(rewriter *r, const operation_occurrence *like, int item, int from, int to) {
+static void convert(rewriter *r, const operation_occurrence *like, int item, int tensor, int from, int to) {
     add_occurrence(r, like, item, -1);
+    r->to->converts[r->flow->occurrence_count - 1] = tensor;
+    r->to->conversions++;
     add_edge(r, from, false);
     add_edge(r, to, true);
 }
@@ -63,7 +69,7 @@ static void add_turned(rewriter *r, int k) {
         const int tensor = r->file->edges[e];
         if (!images[tensor].turns) continue;
         const int own = turned_tensor(r, tensor);
-        if (!r->made[tensor]) convert(r, at, images[tensor].there, tensor, own);
+        if (!r->made[tensor]) convert(r, at, images[tensor].there, tensor, tensor, own);
         r->made[tensor] = true;
     }
     add_occurrence(r, at, r->of->turned[k], k);
@@ -75,12 +81,16 @@ static void add_turned(rewriter *r, int k) {
         const int tensor = r->file->edges[e];
         if (!images[tensor].turns) continue;
         r->made[tensor] = true;
-        if (images[tensor].back >= 0) convert(r, at, images[tensor].back, turned_tensor(r, tensor), tensor);
+        if (images[tensor].back >= 0) convert(r, at, images[tensor].back, tensor, turned_tensor(r, tensor), tensor);
     }
 }
 
 static void add_as_it_was(rewriter *r, int k) {
     const operation_occurrence *at = &r->file->occurrences[k];
+    if (r->of->idle[k] >= 0 && r->turned[r->of->idle[k]]) {
+        add_occurrence(r, at, -1, k);
+        return;
+    }
     add_occurrence(r, at, at->operation, k);
     for (int e = at->read; e < at->after; e++) add_edge(r, r->file->edges[e], e >= at->made);
 }
@@ -98,6 +108,7 @@ layouts_run *layouts_rewrite(const layouts *l, const operation_flow *file, const
     f->tensor_count = file->tensor_count;
     memcpy(f->tensors, file->tensors, (size_t)file->tensor_count * sizeof *f->tensors);
     to->from = arena_array(a, int, occurrences);
+    to->converts = arena_array(a, int, occurrences);
     to->at = arena_array(a, int, file->occurrence_count);
     r.own = arena_array(a, int, file->tensor_count);
     r.made = arena_array(a, bool, file->tensor_count);

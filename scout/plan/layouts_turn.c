@@ -193,6 +193,29 @@ bool layouts_turn(const oprec *from, const layouts_dims *image, arena *a, oprec 
     return k >= 0 && sorts[k].turn(&t);
 }
 
+static int64_t product(const int64_t *dims, int from, int to) {
+    int64_t all = 1;
+    for (int d = from; d < to; d++) all = checked_mul(all, dims[d]);
+    return all;
+}
+
+/* Batches and space may be several dimensions, or a batch of one none. */
+bool layouts_is_turn(const oprec *rec, const layouts_dims *image, bool back) {
+    const opfield *input = oprec_field(rec, "input"), *perm = oprec_field(rec, "perm");
+    const bool lists = input && perm && input->kind == OPFIELD_INTS && perm->kind == OPFIELD_INTS;
+    if (rec->kind != OP_MOVE || !rec->what || strcmp(rec->what, "transpose") != 0 || !lists || input->n != perm->n ||
+        input->n < 2 || !is_image(image->rank))
+        return false;
+    const int rank = input->n, last = rank - 1;
+    int first = 0; /* dimension that moves */
+    while (first < last && perm->ints[first] == first) first++;
+    for (int d = first; d < rank; d++)
+        if (perm->ints[d] != (back ? (d == first ? last : d - 1) : (d == last ? first : d + 1))) return false;
+    const int64_t *dims = input->ints;
+    return dims[back ? last : first] == image->of[1] && product(dims, 0, first) == image->of[0] &&
+           product(dims, back ? first : first + 1, back ? last : rank) == product(image->of, 2, image->rank);
+}
+
 void layouts_conversion(const layouts_dims *image, dtype type, int64_t bytes, bool back, arena *a, oprec *to) {
     static const int64_t perm[] = {0, 2, 1};
     int64_t space = 1;

@@ -144,7 +144,9 @@ static bool is_site(const planner *p, const fusion *f, int *site) {
     const operation *list = p->r->list.items;
     for (int k = 0; k < f->op_count; k++) {
         site[k] = p->at ? p->at[site[k]] : site[k];
-        const operation *is = &list[p->flow->occurrences[site[k]].operation];
+        const int item = p->flow->occurrences[site[k]].operation;
+        const operation *is = item >= 0 ? &list[item] : NULL;
+        if (!is) return false;
         if (is != f->ops[k] && (!is->source || is->source != f->ops[k]->source)) return false;
     }
     return true;
@@ -234,6 +236,7 @@ static bool is_known(const run *r, const run_plan *plan) {
     const layouts_run *as = plan->as;
     for (int k = 0; k < as->flow->occurrence_count; k++) {
         const int from = as->from[k];
+        if (as->flow->occurrences[k].operation < 0) continue; /* a transposition that does nothing */
         const bool needs = from < 0 || each_us(plan, &r->list.flow->occurrences[from]) > 0;
         if (needs && !(each_us(plan, &as->flow->occurrences[k]) > 0)) return false;
     }

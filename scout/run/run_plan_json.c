@@ -106,17 +106,16 @@ static json_t *regions_json(const run *r, const run_plan *plan, json_builder *b)
 
 /* Each stands between what makes its tensor and what reads it first, in the order that the occurrences have in the
  * groups. */
-static json_t *conversions_json(const run *r, const run_plan *plan, const int *numbers, json_builder *b) {
+static json_t *conversions_json(const run_plan *plan, const int *numbers, json_builder *b) {
     const operation_flow *f = plan->as->flow;
     json_t *list = json_new_array(b);
     for (int k = 0; k < f->occurrence_count; k++) {
-        if (plan->as->from[k] >= 0) continue;
-        const int read = f->edges[f->occurrences[k].read];
-        const bool there = read < r->list.flow->tensor_count;
+        const int tensor = plan->as->converts[k];
+        if (tensor < 0) continue;
         json_t *one = json_new_object(b);
         json_put_int(b, one, "occurrence", numbers[k]);
-        json_put_int(b, one, "tensor", there ? read : f->edges[f->occurrences[k].made]);
-        json_put_text(b, one, "to", there ? "nhwc" : "nchw");
+        json_put_int(b, one, "tensor", tensor);
+        json_put_text(b, one, "to", f->edges[f->occurrences[k].read] == tensor ? "nhwc" : "nchw");
         json_push(b, list, one);
     }
     return list;
@@ -144,7 +143,7 @@ void run_plan_to_json(run *r, const run_plan *plan, json_t *to, json_builder *b)
     json_put(b, to, "groups", groups);
     if (plan->as) {
         json_put(b, to, "turned", regions_json(r, plan, b));
-        json_put(b, to, "conversions", conversions_json(r, plan, numbers, b));
+        json_put(b, to, "conversions", conversions_json(plan, numbers, b));
     }
     json_put(b, to, "left_out", left_out_json(r, plan, b));
 }
@@ -245,7 +244,9 @@ static bool read_implementation(reader *x, int index, const json_t *from) {
 static bool is_site(const reader *x, const fusion *f, const int *members) {
     const operation_flow *flow = run_plan_flow(x->r, x->to);
     for (int k = 0; k < f->op_count; k++) {
-        const operation *is = &x->r->list.items[flow->occurrences[x->numbered[members[k]]].operation];
+        const int item = flow->occurrences[x->numbered[members[k]]].operation;
+        const operation *is = item >= 0 ? &x->r->list.items[item] : NULL;
+        if (!is) return false;
         if (is != f->ops[k] && (!is->source || is->source != f->ops[k]->source)) return false;
     }
     for (int k = 0; k < f->site_count; k++)

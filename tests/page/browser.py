@@ -113,6 +113,18 @@ class Page:
             raise RuntimeError(f"{expression[:200]}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
+    def settle(self, seconds):
+        """What was begun to be done within so long is: by the page's own clock, because a busy machine's is late."""
+        self.run(f"new Promise(done => setTimeout(done, {1000 * seconds}))")
+
+    def scroll_to(self, selector):
+        """There, and the page was told so, which hides what the mouse shows."""
+        self.run(f"""new Promise(done => {{
+            addEventListener('scroll', () => setTimeout(done), {{once: true}});
+            setTimeout(done, 3000); // where it stands there already
+            document.querySelector({json.dumps(selector)}).scrollIntoView();
+        }})""")
+
     def complaints(self):
         """What the console said, exceptions and refused loads included."""
         said = self.events("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")

@@ -129,6 +129,29 @@ static void operands(void) {
     end();
 }
 
+static bool is_turn(const char *name, int64_t channels, bool back) {
+    const layouts_dims image = {.rank = 4, .of = {2, channels, 6, 5}};
+    return layouts_is_turn(&named(name)->rec, &image, back);
+}
+
+static void transpositions(void) {
+    UNIT_CHECK(read_text(
+        "{\"a\": {\"op\": \"transpose\", \"shape\": [2, 6, 5, 8], \"input\": [2, 8, 6, 5], \"perm\": [0, 2, 3, 1]},"
+        " \"b\": {\"op\": \"transpose\", \"shape\": [2, 30, 8], \"input\": [2, 8, 30], \"perm\": [0, 2, 1]},"
+        " \"c\": {\"op\": \"transpose\", \"shape\": [2, 8, 6, 5], \"input\": [2, 6, 5, 8], \"perm\": [0, 3, 1, 2]},"
+        " \"d\": {\"op\": \"transpose\", \"shape\": [2, 8, 5, 6], \"input\": [2, 8, 6, 5], \"perm\": [0, 1, 3, 2]},"
+        " \"e\": {\"op\": \"transpose\", \"shape\": [2, 5, 6, 8], \"input\": [2, 8, 6, 5], \"perm\": [0, 3, 2, 1]},"
+        " \"f\": {\"op\": \"transpose\", \"shape\": [60, 8], \"input\": [8, 60], \"perm\": [1, 0]}}",
+        NULL));
+    UNIT_CHECK(is_turn("a", 8, false) && !is_turn("a", 8, true) && !is_turn("a", 6, false));
+    UNIT_CHECK(is_turn("b", 8, false) && !is_turn("b", 4, false));
+    UNIT_CHECK(is_turn("c", 8, true) && !is_turn("c", 8, false));
+    UNIT_CHECK(!is_turn("d", 8, false) && !is_turn("d", 8, true));
+    UNIT_CHECK(!is_turn("e", 8, false) && !is_turn("e", 8, true));
+    UNIT_CHECK(!is_turn("f", 8, false)); /* two images are no single one */
+    end();
+}
+
 static bool finds_none(const char *text, int64_t x_bytes) {
     static const reads of[] = {{{-1}, 1}};
     const bool read = read_text(text, NULL);
@@ -164,13 +187,14 @@ static int below(int most) {
     return (int)((state >> 8) % (uint32_t)most);
 }
 
-/* Convolutions, passes over elements and softmax of what came before, two sizes of image. */
+/* Convolutions, passes over elements, softmax and transpositions of what came before: images of two sizes, and the same
+ * turned (2 and 3). */
 static void random_model(char *text, size_t room, reads *of) {
-    static const char *const shapes[] = {"[1, 4, 6, 6]", "[1, 8, 6, 6]"};
+    static const char *const shapes[] = {"[1, 4, 6, 6]", "[1, 8, 6, 6]", "[1, 6, 6, 4]", "[1, 6, 6, 8]"};
     int size_of[MOST], count = 4 + below(MOST - 4);
     size_t at = (size_t)snprintf(text, room, "{");
     for (int k = 0; k < count; k++) {
-        const int from = k > 0 ? below(k) : -1, size = from >= 0 ? size_of[from] : 0;
+        const int from = k > 0 ? below(k) : -1, size = from >= 0 ? size_of[from] : 0, sort = below(6);
         int to = size, other = from;
         char source[16], second[16];
         snprintf(source, sizeof source, from >= 0 ? "o%d" : "x", from);
@@ -181,28 +205,29 @@ static void random_model(char *text, size_t room, reads *of) {
         snprintf(second, sizeof second, other >= 0 ? "o%d" : "x", other);
         at += (size_t)snprintf(text + at, room - at, "%s\"o%d\": ", k ? ", " : "", k);
         of[k] = (reads){{from}, 1};
-        switch (below(5)) {
-        case 0:
-        case 1:
+        if (sort < 2 && size < 2) {
             to = below(2);
             at += (size_t)snprintf(
                 text + at, room - at,
                 "{\"op\": \"conv\", \"shape\": %s, \"input\": %s, \"kernel\": [1, 1], \"inputs\": [\"%s\"]}",
                 shapes[to], shapes[size], source);
-            break;
-        case 2:
+        } else if (sort < 3) {
+            to = (size + 2) % 4;
+            at += (size_t)snprintf(
+                text + at, room - at,
+                "{\"op\": \"transpose\", \"shape\": %s, \"input\": %s, \"perm\": %s, \"inputs\": [\"%s\"]}", shapes[to],
+                shapes[size], size < 2 ? "[0, 2, 3, 1]" : "[0, 3, 1, 2]", source);
+        } else if (sort < 4) {
             at += (size_t)snprintf(text + at, room - at,
-                                   "{\"op\": \"softmax\", \"shape\": [%d, 6], \"inputs\": [\"%s\"]}", size ? 48 : 24,
-                                   source);
-            break;
-        case 3:
+                                   "{\"op\": \"softmax\", \"shape\": [%d, %d], \"inputs\": [\"%s\"]}",
+                                   size < 2 ? 24 << size : 36, size < 2 ? 6 : 4 << (size - 2), source);
+        } else if (sort < 5) {
             of[k] = (reads){{from, other}, 2};
             at += (size_t)snprintf(
                 text + at, room - at,
                 "{\"op\": \"elementwise\", \"what\": \"add\", \"shape\": %s, \"inputs\": [\"%s\", \"%s\"]}",
                 shapes[size], source, second);
-            break;
-        default:
+        } else {
             at += (size_t)snprintf(text + at, room - at,
                                    "{\"op\": \"elementwise\", \"what\": \"relu\", \"shape\": %s, \"inputs\": [\"%s\"]}",
                                    shapes[size], source);
@@ -213,10 +238,12 @@ static void random_model(char *text, size_t room, reads *of) {
 }
 
 /* What a run as rewritten does wrong; 0: nothing. */
+static int idle; /* transpositions of the last one that do nothing */
 static int wrongs_of(const layouts *l, const operation_flow *file, const layouts_run *run, const bool *turned) {
     const operation_flow *f = run->flow;
     bool *made = arena_array(&a, bool, f->tensor_count), *met = arena_array(&a, bool, file->occurrence_count);
     int wrong = 0, conversions = 0;
+    idle = 0;
     for (int k = 0; k < f->tensor_count; k++) made[k] = k < file->tensor_count && file->tensors[k].producer < 0;
     for (int k = 0; k < f->occurrence_count; k++) {
         const operation_occurrence *is = &f->occurrences[k];
@@ -227,22 +254,31 @@ static int wrongs_of(const layouts *l, const operation_flow *file, const layouts
             wrong += made[f->edges[e]] || f->tensors[f->edges[e]].producer != k;
             made[f->edges[e]] = true;
         }
+        const int converts = run->converts[k];
+        wrong += (from < 0) != (converts >= 0);
         if (from < 0) {
             conversions++;
-            const int read = f->edges[is->read], to = f->edges[is->made];
-            wrong += is->made - is->read != 1 || is->after - is->made != 1;
-            wrong += (read < file->tensor_count) == (to < file->tensor_count);
+            const int read = f->edges[is->read], to = f->edges[is->made], turned_one = read == converts ? to : read;
+            wrong += is->made - is->read != 1 || is->after - is->made != 1 || (read == converts) == (to == converts);
+            wrong += is->operation != (read == converts ? l->images[converts].there : l->images[converts].back);
+            wrong += turned_one < file->tensor_count && turned_one != l->images[converts].same;
             continue;
         }
         wrong += met[from] || run->at[from] != k;
         met[from] = true;
         const operation_occurrence *was = &file->occurrences[from];
+        if (l->idle[from] >= 0 && turned[l->idle[from]]) {
+            wrong += is->operation != -1 || is->after != is->read || list.items[was->operation].rec.kind != OP_MOVE;
+            idle++;
+            continue;
+        }
         wrong += is->operation != (turns ? l->turned[from] : was->operation);
         wrong += is->after - is->read != was->after - was->read;
         for (int e = 0; e < was->after - was->read; e++) {
             const int before = file->edges[was->read + e], now = f->edges[is->read + e];
             const bool image = turns && l->images[before].turns;
-            wrong += image ? now < file->tensor_count : now != before;
+            const int same = image ? l->images[before].same : before;
+            wrong += same >= 0 ? now != same : now < file->tensor_count;
         }
     }
     for (int k = 0; k < file->occurrence_count; k++) wrong += !met[k];
@@ -253,7 +289,7 @@ static int wrongs_of(const layouts *l, const operation_flow *file, const layouts
 static void random_models(void) {
     enum { MODELS = 400 };
     static char text[16384];
-    int wrong = 0, regions = 0, conversions = 0, neither = 0;
+    int wrong = 0, regions = 0, conversions = 0, neither = 0, free = 0;
     for (int n = 0; n < MODELS; n++) {
         state = (uint32_t)n * 77 + 5;
         reads of[MOST];
@@ -271,18 +307,20 @@ static void random_models(void) {
             const layouts_run *run = layouts_rewrite(l, list.flow, turned, &a);
             wrong += wrongs_of(l, list.flow, run, turned);
             conversions += run->conversions;
+            free += idle;
         }
         regions += l->region_count;
         neither += l->region_count == 0;
         end();
     }
     UNIT_INT(wrong, 0);
-    UNIT_CHECK(regions > MODELS && conversions > MODELS && neither < MODELS / 4);
+    UNIT_CHECK(regions > MODELS && conversions > MODELS && free > MODELS / 2 && neither < MODELS / 4);
 }
 
 int main(void) {
     UNIT_RUN(a_region_and_its_edges);
     UNIT_RUN(operands);
+    UNIT_RUN(transpositions);
     UNIT_RUN(what_is_no_region);
     UNIT_RUN(random_models);
     return unit_end();
