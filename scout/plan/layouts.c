@@ -4,6 +4,7 @@
 #include "common/checked.h"
 #include "common/map.h"
 #include "scout/kinds/kinds.h"
+#include "scout/op/op.h"
 #include "scout/plan/binding.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct finder {
     bool *refused;                   /* by item */
     int (*bound)[SCOUT_MAX_TENSORS]; /* by occurrence */
     layouts_dims *dims;              /* by tensor, in the file's order */
+    bool *used;                      /* by tensor: as one of an operation's, or by what may not turn */
     bool *disputed;                  /* by tensor: two operations take it for images of different size */
     int *parent;                     /* by occurrence: of its region so far */
     map items;                       /* by key: where it stands in the list */
@@ -27,6 +29,12 @@ typedef struct finder {
 
 static const operation *operation_at(const finder *f, int occurrence) {
     return &f->list->items[f->flow->occurrences[occurrence].operation];
+}
+
+int layouts_whole(const operation_flow *f, int tensor) {
+    const int owner = binding_owner(f, tensor);
+    const operation_tensor *t = &f->tensors[tensor];
+    return t->lie == 0 && t->offset == 0 && t->bytes == f->tensors[owner].bytes ? owner : tensor;
 }
 
 /* ---- what each occurrence works on ---- */
@@ -45,39 +53,60 @@ static bool is_constant(const finder *f, int tensor) {
     return f->flow->tensors[binding_owner(f->flow, tensor)].constant;
 }
 
-/* Every activation that it reads or makes is one of its tensors, and has memory of its own. */
-static bool is_bound(const finder *f, int k, const scout_op *op) {
-    const operation_occurrence *at = &f->flow->occurrences[k];
-    for (uint32_t t = 0; t < op->tensor_count; t++)
-        if (f->bound[k][t] < 0 && (op->tensors[t].role == SCOUT_INPUT || op->tensors[t].role == SCOUT_OUTPUT))
-            return false;
-    for (int e = at->read; e < at->after; e++) {
-        bool found = false;
-        for (uint32_t t = 0; t < op->tensor_count; t++) found = found || f->bound[k][t] == f->flow->edges[e];
-        const operation_tensor *of = &f->flow->tensors[f->flow->edges[e]];
-        if (!is_constant(f, f->flow->edges[e]) && (!found || of->source >= 0 || of->lie != 0)) return false;
-    }
-    return true;
-}
-
 static bool turns(const layouts_dims *d) {
     int64_t space = 1;
     for (int k = 2; k < d->rank; k++) space = checked_mul(space, d->of[k]);
     return d->rank > 2 && d->of[1] > 1 && space > 1;
 }
 
+static int64_t elements_of(const layouts_dims *d) {
+    int64_t all = 1;
+    for (int k = 0; k < d->rank; k++) all = checked_mul(all, d->of[k]);
+    return all;
+}
+
 static bool is_same(const layouts_dims *a, const layouts_dims *b) {
     return a->rank == b->rank && memcmp(a->of, b->of, (size_t)a->rank * sizeof *a->of) == 0;
+}
+
+/* What an operation with three dimensions or more says of its tensor. */
+static layouts_dims told_of(const scout_op *op, uint32_t t) {
+    const scout_tensor *from = &op->tensors[t];
+    const bool tells = from->rank == op->rank && op->rank > 2 && !op_is(op, "transpose");
+    layouts_dims told = {.rank = tells ? (int)from->rank : 0};
+    for (int d = 0; d < told.rank; d++) told.of[d] = from->dims[d];
+    return told;
+}
+
+/* Every activation that it reads or makes is one of its tensors. One that turns, and what fewer dimensions than an
+ * image's tell of, has memory of its own. */
+static bool is_bound(const finder *f, int k, const scout_op *op) {
+    const operation_occurrence *at = &f->flow->occurrences[k];
+    for (uint32_t t = 0; t < op->tensor_count; t++)
+        if (f->bound[k][t] < 0 && (op->tensors[t].role == SCOUT_INPUT || op->tensors[t].role == SCOUT_OUTPUT))
+            return false;
+    for (int e = at->read; e < at->after; e++) {
+        const int tensor = layouts_whole(f->flow, f->flow->edges[e]);
+        const operation_tensor *of = &f->flow->tensors[tensor];
+        bool found = false;
+        if (is_constant(f, tensor)) continue;
+        for (uint32_t t = 0; t < op->tensor_count; t++) {
+            if (f->bound[k][t] != tensor) continue;
+            const layouts_dims told = told_of(op, t);
+            if ((of->source >= 0 && (told.rank == 0 || turns(&told))) || of->lie != 0) return false;
+            found = true;
+        }
+        if (!found && f->used[tensor]) return false;
+    }
+    return true;
 }
 
 /* What operations with three dimensions or more say of the tensors that they read and make. */
 static void note_dims(finder *f, int k, const scout_op *op) {
     for (uint32_t t = 0; t < op->tensor_count; t++) {
-        const scout_tensor *from = &op->tensors[t];
         const int tensor = f->bound[k][t];
-        if (tensor < 0 || from->role == SCOUT_WEIGHT || from->rank != op->rank) continue;
-        layouts_dims told = {.rank = (int)from->rank};
-        for (uint32_t d = 0; d < from->rank; d++) told.of[d] = from->dims[d];
+        const layouts_dims told = told_of(op, t);
+        if (tensor < 0 || op->tensors[t].role == SCOUT_WEIGHT || told.rank == 0) continue;
         layouts_dims *known = &f->dims[tensor];
         if (known->rank == 0)
             *known = told;
@@ -94,11 +123,15 @@ static int find_item(finder *f, const operation *o) {
     return at ? *at : -1;
 }
 
+/* The first one of a key is meant by it. */
 static void know_item(finder *f, int item) {
     void **place = map_put(&f->items, operation_key(&f->list->items[item], f->arena));
-    int *const at = arena_array(f->arena, int, 1);
-    *at = item;
-    if (!*place) *place = at;
+    if (!*place) {
+        int *const at = arena_array(f->arena, int, 1);
+        *at = -1;
+        *place = at;
+    }
+    if (*(int *)*place < 0) *(int *)*place = item;
 }
 
 static int add_item(finder *f, const operation *o) {
@@ -128,6 +161,21 @@ static bool touches_turning(const finder *f, int k, const scout_op *op) {
     return any;
 }
 
+/* What makes as many numbers as the image that it reads, and tells no dimensions, makes such an image. */
+static bool note_made(finder *f, int k, const scout_op *op) {
+    const layouts_dims *image = read_by(f, k, op);
+    for (uint32_t t = 0; t < op->tensor_count; t++) {
+        const layouts_dims told = told_of(op, t);
+        const scout_tensor *made = &op->tensors[t];
+        if (told.rank > 0 || made->role != SCOUT_OUTPUT || !image || image->rank == 0) continue;
+        layouts_dims *known = &f->dims[f->bound[k][t]];
+        if (op_elements(made) != elements_of(image)) continue;
+        if (known->rank == 0) *known = *image;
+        if (!is_same(known, image)) return false;
+    }
+    return true;
+}
+
 static void turn_occurrence(finder *f, int k) {
     const scout_op *op = op_at(f, k);
     const operation *of = operation_at(f, k);
@@ -135,6 +183,7 @@ static void turn_occurrence(finder *f, int k) {
     operation turned = *of;
     scout_op built;
     if (!touches_turning(f, k, op) || !layouts_turn(&of->rec, read_by(f, k, op), f->arena, &turned.rec)) return;
+    if (!note_made(f, k, op)) return;
     const int known = find_item(f, &turned);
     if (known >= 0 || kinds_build(&turned, f->workspace_limit, f->arena, &built, &why))
         f->to->turned[k] = known >= 0 ? known : add_item(f, &turned);
@@ -156,7 +205,7 @@ static void join(finder *f) {
     for (int k = 0; k < f->flow->occurrence_count; k++) {
         const operation_occurrence *at = &f->flow->occurrences[k];
         for (int e = at->read; f->to->turned[k] >= 0 && e < at->after; e++) {
-            const int tensor = f->flow->edges[e];
+            const int tensor = layouts_whole(f->flow, f->flow->edges[e]);
             if (!is_image(f, tensor)) continue;
             if (met[tensor] > 0) f->parent[root_of(f, k)] = root_of(f, met[tensor] - 1);
             met[tensor] = k + 1;
@@ -195,6 +244,25 @@ static void number_regions(finder *f) {
         if (to->region[k] >= 0) to->regions[next[to->region[k]]++] = k;
 }
 
+/* Only what a region has stays in the list. */
+static void drop_others(finder *f) {
+    operation_list *list = f->list;
+    const int count = list->count, own = f->to->own;
+    int *at = arena_array(f->arena, int, count);
+    for (int k = 0; k < f->flow->occurrence_count; k++)
+        if (f->to->turned[k] >= own) at[f->to->turned[k]] = 1;
+    for (int k = own; k < count; k++) *(int *)map_get(&f->items, operation_key(&list->items[k], f->arena)) = -1;
+    list->count = own;
+    for (int k = own; k < count; k++) {
+        if (at[k] == 0) continue;
+        at[k] = list->count;
+        list->items[list->count] = list->items[k];
+        know_item(f, list->count++);
+    }
+    for (int k = 0; k < f->flow->occurrence_count; k++)
+        if (f->to->turned[k] >= own) f->to->turned[k] = at[f->to->turned[k]];
+}
+
 /* ---- where regions end ---- */
 
 static int conversion(finder *f, int tensor, bool back) {
@@ -205,16 +273,10 @@ static int conversion(finder *f, int tensor, bool back) {
     return known >= 0 ? known : add_item(f, &to);
 }
 
-/* A tensor that lies side by side, as all of the one that has its memory. */
-static bool is_whole(const finder *f, int tensor) {
-    const operation_tensor *t = &f->flow->tensors[tensor], *owner = &f->flow->tensors[binding_owner(f->flow, tensor)];
-    return t->lie == 0 && t->offset == 0 && t->bytes == owner->bytes;
-}
-
 /* To hold an image turned. */
 static bool is_free(const finder *f, int tensor) {
     const operation_tensor *t = &f->flow->tensors[tensor];
-    return t->source < 0 && is_whole(f, tensor) && !t->constant && !f->to->images[tensor].turns;
+    return t->source < 0 && t->lie == 0 && !t->constant && !f->to->images[tensor].turns;
 }
 
 static bool is_made_inside(const finder *f, int tensor) {
@@ -228,7 +290,7 @@ static void look_at_transposition(finder *f, int k) {
     const operation *of = at->operation >= 0 ? operation_at(f, k) : NULL;
     if (!of || of->rec.kind != OP_MOVE || at->made - at->read != 1 || at->after - at->made != 1) return;
     const int read = f->flow->edges[at->read], made = f->flow->edges[at->made], from = binding_owner(f->flow, read);
-    if (!is_whole(f, read)) return;
+    if (layouts_whole(f->flow, read) != from) return;
     for (int back = 0; back < 2; back++) {
         const int tensor = back ? made : from, other = back ? from : made;
         layouts_image *image = &f->to->images[tensor];
@@ -250,8 +312,9 @@ static void find_images(finder *f) {
         const operation_occurrence *at = &f->flow->occurrences[k];
         to->idle[k] = -1;
         for (int e = at->read; to->region[k] >= 0 && e < at->after; e++) {
-            layouts_image *image = &to->images[f->flow->edges[e]];
-            if (!is_image(f, f->flow->edges[e])) continue;
+            const int tensor = layouts_whole(f->flow, f->flow->edges[e]);
+            layouts_image *image = &to->images[tensor];
+            if (!is_image(f, tensor)) continue;
             image->turns = true;
             image->member = k;
         }
@@ -293,45 +356,70 @@ static bool has_convolution(const operation_list *list) {
     return false;
 }
 
+/* What each candidate works on; what no operation uses is no reason against one. */
+static void bind_all(finder *f) {
+    const operation_flow *flow = f->flow;
+    for (int k = 0; k < flow->occurrence_count; k++) {
+        const operation_occurrence *at = &flow->occurrences[k];
+        const operation *of = at->operation >= 0 ? operation_at(f, k) : NULL;
+        const bool may = of && of->sparsity == 0 && !of->skip_code && layouts_may_turn(&of->rec);
+        const scout_op *op = may ? op_at(f, k) : NULL;
+        f->to->turned[k] = op ? 0 : -1; /* 0: perhaps */
+        for (int e = at->read; !op && e < at->after; e++) f->used[layouts_whole(flow, flow->edges[e])] = true;
+        if (!op) continue;
+        binding_begin(f->bound[k]);
+        (void)binding_tensors(flow, at, op, f->bound[k]);
+        for (uint32_t t = 0; t < op->tensor_count; t++) {
+            if (f->bound[k][t] < 0) continue;
+            f->bound[k][t] = layouts_whole(flow, f->bound[k][t]);
+            f->used[f->bound[k][t]] = true;
+        }
+    }
+    for (int k = 0; k < flow->occurrence_count; k++) {
+        if (f->to->turned[k] >= 0 && !is_bound(f, k, op_at(f, k))) f->to->turned[k] = -1;
+        if (f->to->turned[k] >= 0) note_dims(f, k, op_at(f, k));
+    }
+}
+
+static void turn_all(finder *f) {
+    for (int k = 0; k < f->flow->occurrence_count; k++) {
+        if (f->to->turned[k] < 0) continue;
+        f->to->turned[k] = -1;
+        turn_occurrence(f, k);
+    }
+}
+
+static void begin(finder *f) {
+    const operation_flow *flow = f->flow;
+    layouts *to = f->to;
+    map_init(&f->items, f->arena);
+    f->room = (size_t)f->list->count; /* what is there is copied when the list grows */
+    for (int k = 0; k < f->list->count; k++)
+        if (!f->list->items[k].skip_code) know_item(f, k);
+    to->turned = arena_array(f->arena, int, flow->occurrence_count);
+    to->region = arena_array(f->arena, int, flow->occurrence_count);
+    to->idle = arena_array(f->arena, int, flow->occurrence_count);
+    to->images = arena_array(f->arena, layouts_image, flow->tensor_count);
+    f->ops = arena_array(f->arena, const scout_op *, f->list->count);
+    f->refused = arena_array(f->arena, bool, f->list->count);
+    f->bound = arena_calloc(f->arena, (size_t)flow->occurrence_count + 1, sizeof *f->bound);
+    f->dims = arena_array(f->arena, layouts_dims, flow->tensor_count);
+    f->used = arena_array(f->arena, bool, flow->tensor_count);
+    f->disputed = arena_array(f->arena, bool, flow->tensor_count);
+    f->parent = arena_array(f->arena, int, flow->occurrence_count);
+}
+
 layouts *layouts_find(operation_list *list, uint64_t workspace_limit, arena *a) {
     layouts *to = arena_array(a, layouts, 1);
-    const operation_flow *flow = list->flow;
     *to = (layouts){.own = list->count};
-    if (!flow || !has_convolution(list)) return to;
-    finder f = {.list = list, .flow = flow, .workspace_limit = workspace_limit, .arena = a, .to = to};
-    map_init(&f.items, a);
-    f.room = (size_t)list->count; /* what is there is copied when the list grows */
-    for (int k = 0; k < list->count; k++)
-        if (!list->items[k].skip_code) know_item(&f, k);
-    to->turned = arena_array(a, int, flow->occurrence_count);
-    to->region = arena_array(a, int, flow->occurrence_count);
-    to->idle = arena_array(a, int, flow->occurrence_count);
-    to->images = arena_array(a, layouts_image, flow->tensor_count);
-    f.ops = arena_array(a, const scout_op *, list->count);
-    f.refused = arena_array(a, bool, list->count);
-    f.bound = arena_calloc(a, (size_t)flow->occurrence_count + 1, sizeof *f.bound);
-    f.dims = arena_array(a, layouts_dims, flow->tensor_count);
-    f.disputed = arena_array(a, bool, flow->tensor_count);
-    f.parent = arena_array(a, int, flow->occurrence_count);
-    for (int k = 0; k < flow->occurrence_count; k++) {
-        const operation *of = flow->occurrences[k].operation >= 0 ? operation_at(&f, k) : NULL;
-        const scout_op *op =
-            of && of->sparsity == 0 && !of->skip_code && layouts_may_turn(&of->rec) ? op_at(&f, k) : NULL;
-        to->turned[k] = -1;
-        if (!op) continue;
-        binding_begin(f.bound[k]);
-        (void)binding_tensors(flow, &flow->occurrences[k], op, f.bound[k]);
-        if (!is_bound(&f, k, op)) continue;
-        to->turned[k] = 0; /* perhaps */
-        if (of->rec.rank > 2) note_dims(&f, k, op);
-    }
-    for (int k = 0; k < flow->occurrence_count; k++) {
-        if (to->turned[k] < 0) continue;
-        to->turned[k] = -1;
-        turn_occurrence(&f, k);
-    }
+    if (!list->flow || !has_convolution(list)) return to;
+    finder f = {.list = list, .flow = list->flow, .workspace_limit = workspace_limit, .arena = a, .to = to};
+    begin(&f);
+    bind_all(&f);
+    turn_all(&f);
     join(&f);
     number_regions(&f);
+    drop_others(&f);
     find_images(&f);
     find_conversions(&f);
     return to;

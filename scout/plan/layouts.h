@@ -32,8 +32,8 @@ layouts *layouts_find(operation_list *list, uint64_t workspace_limit, arena *a);
 /* Puts the fusions of turned operations behind the others, for the places that lie in regions. */
 void layouts_fusions(const layouts *l, operation_list *list, fusion_list *fusions, arena *a);
 
-/* The record with its channels last. `images`: dimensions of what a reduction reads, in the file's order, for its own
- * record has none. False: it has no such form. layouts_turn.c */
+/* The record with its channels last. `images`: dimensions of what a reduction or a norm reads, in the file's order, for
+ * its own record has none. False: it has no such form. layouts_turn.c */
 typedef struct layouts_dims {
     int rank; /* 0: not known */
     int64_t of[SCOUT_MAX_RANK];
@@ -45,6 +45,9 @@ bool layouts_may_turn(const oprec *rec);
 bool layouts_is_turn(const oprec *rec, const layouts_dims *image, bool back);
 /* That moves channels behind space, or back. */
 void layouts_conversion(const layouts_dims *image, dtype type, int64_t bytes, bool back, arena *a, oprec *to);
+
+/* The tensor that a view is all of, as it lies; any other one itself. */
+int layouts_whole(const operation_flow *f, int tensor);
 
 /* A run in which some regions are turned. Its tensors are those of the file's dataflow, and turned ones behind them. */
 typedef struct layouts_run {

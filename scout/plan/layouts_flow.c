@@ -66,7 +66,7 @@ static void add_turned(rewriter *r, int k) {
     const operation_occurrence *at = &r->file->occurrences[k];
     const layouts_image *images = r->of->images;
     for (int e = at->read; e < at->made; e++) {
-        const int tensor = r->file->edges[e];
+        const int tensor = layouts_whole(r->file, r->file->edges[e]);
         if (!images[tensor].turns) continue;
         const int own = turned_tensor(r, tensor);
         if (!r->made[tensor]) convert(r, at, images[tensor].there, tensor, tensor, own);
@@ -74,11 +74,11 @@ static void add_turned(rewriter *r, int k) {
     }
     add_occurrence(r, at, r->of->turned[k], k);
     for (int e = at->read; e < at->after; e++) {
-        const int tensor = r->file->edges[e];
-        add_edge(r, images[tensor].turns ? turned_tensor(r, tensor) : tensor, e >= at->made);
+        const int tensor = layouts_whole(r->file, r->file->edges[e]);
+        add_edge(r, images[tensor].turns ? turned_tensor(r, tensor) : r->file->edges[e], e >= at->made);
     }
     for (int e = at->made; e < at->after; e++) {
-        const int tensor = r->file->edges[e];
+        const int tensor = layouts_whole(r->file, r->file->edges[e]);
         if (!images[tensor].turns) continue;
         r->made[tensor] = true;
         if (images[tensor].back >= 0) convert(r, at, images[tensor].back, tensor, turned_tensor(r, tensor), tensor);

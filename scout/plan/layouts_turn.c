@@ -9,7 +9,7 @@
 
 typedef struct turner {
     const oprec *from;
-    const layouts_dims *image; /* of what a reduction reads */
+    const layouts_dims *image; /* of what a reduction or a norm reads */
     arena *arena;
     oprec *to;
 } turner;
@@ -31,20 +31,71 @@ static void turn_shape(turner *t) {
     oprec_set_shape(t->to, t->arena, t->from->rank, dims);
 }
 
-/* ---- windows ---- */
+static int64_t product(const int64_t *dims, int from, int to) {
+    int64_t all = 1;
+    for (int d = from; d < to; d++) all = checked_mul(all, dims[d]);
+    return all;
+}
 
-static bool has_window(const oprec *rec) {
+static bool is(const oprec *rec, const char *what) { return rec->what && strcmp(rec->what, what) == 0; }
+
+/* ---- windows, and what brings an image to another size ---- */
+
+static bool has_input(const oprec *rec) {
     const opfield *input = oprec_field(rec, "input");
     return is_image(rec->rank) && (!rec->layout || strcmp(rec->layout, "nchw") == 0) && input &&
            input->kind == OPFIELD_INTS && input->n == rec->rank;
 }
 
-static bool turn_window(turner *t) {
+static bool has_filter(const oprec *rec) { return !rec->what && has_input(rec); }
+
+/* Of the largest where it stands is not only the number told: that place depends on the order. */
+static bool has_window(const oprec *rec) {
+    return (is(rec, "max") || is(rec, "average")) && has_input(rec) && !oprec_field(rec, "indices") &&
+           !oprec_field(rec, "storage_order");
+}
+
+static void turn_sizes(turner *t) {
     int64_t dims[MOST_RANK];
     turn_shape(t);
     turn_dims(t->from->rank, oprec_field(t->from, "input")->ints, dims);
     oprec_set_ints(t->to, t->arena, "input", t->from->rank, dims);
+}
+
+static bool turn_window(turner *t) {
+    turn_sizes(t);
     t->to->layout = "nhwc";
+    return true;
+}
+
+/* Three dimensions are interpolated: channels, which stay as many, may be one of them. */
+static bool has_sizes(const oprec *rec) { return is(rec, "resize") && has_input(rec) && rec->rank < MOST_RANK; }
+
+static bool turn_plain(turner *t) {
+    turn_sizes(t);
+    return true;
+}
+
+/* Of a slice its size is told, and not where it begins. */
+static bool has_part(const oprec *rec) {
+    return (is(rec, "repeat") || is(rec, "slice")) && has_input(rec) && !oprec_field(rec, "steps") &&
+           !oprec_field(rec, "axes");
+}
+
+static bool has_edges(const oprec *rec) {
+    const opfield *pads = oprec_field(rec, "pads");
+    return is(rec, "pad") && has_input(rec) && !oprec_field(rec, "axes") && pads && pads->kind == OPFIELD_INTS &&
+           pads->n == 2 * rec->rank;
+}
+
+static bool turn_edges(turner *t) {
+    const int rank = t->from->rank;
+    const int64_t *pads = oprec_field(t->from, "pads")->ints;
+    int64_t turned[2 * MOST_RANK];
+    turn_sizes(t);
+    turn_dims(rank, pads, turned);
+    turn_dims(rank, pads + rank, turned + rank);
+    oprec_set_ints(t->to, t->arena, "pads", 2 * rank, turned);
     return true;
 }
 
@@ -138,26 +189,74 @@ static bool has_rows(const oprec *rec) {
 /* Of all of space, for each channel. */
 static bool turn_rows(turner *t) {
     const layouts_dims *image = t->image;
-    int64_t dims[MOST_RANK], axes[MOST_RANK], space = 1;
+    int64_t dims[MOST_RANK], axes[MOST_RANK];
     if (!image || !is_image(image->rank)) return false;
-    for (int d = 2; d < image->rank; d++) {
-        space = checked_mul(space, image->of[d]);
-        axes[d - 2] = d - 1;
-    }
-    if (t->from->shape[1] != space || t->from->shape[0] != checked_mul(image->of[0], image->of[1])) return false;
+    for (int d = 2; d < image->rank; d++) axes[d - 2] = d - 1;
+    if (t->from->shape[1] != product(image->of, 2, image->rank) ||
+        t->from->shape[0] != checked_mul(image->of[0], image->of[1]))
+        return false;
     turn_dims(image->rank, image->of, dims);
     oprec_set_ints(t->to, t->arena, "input", image->rank, dims);
     oprec_set_ints(t->to, t->arena, "axes", image->rank - 2, axes);
     return true;
 }
 
-/* ---- joining ---- */
+/* ---- norms of channels ---- */
 
 static bool has_channels(const oprec *rec) {
-    return is_image(rec->rank) && rec->what && strcmp(rec->what, "concat") == 0 && oprec_int(rec, "axis", 0) == 1;
+    return (is(rec, "batch") || is(rec, "group")) && rec->rank == 2 && oprec_int(rec, "channels", 0) > 0 &&
+           (!rec->layout || strcmp(rec->layout, "nchw") == 0);
 }
 
+static bool is_of(const oprec *rec, const layouts_dims *image) {
+    return image && is_image(image->rank) && image->of[1] == oprec_int(rec, "channels", 0) &&
+           product(image->of, 0, image->rank) == checked_mul(rec->shape[0], rec->shape[1]);
+}
+
+/* A batch norm, which has no statistics of its own, is one of as many smaller images, of one place each. */
 static bool turn_channels(turner *t) {
+    const int64_t places[] = {checked_mul(t->from->shape[0], t->from->shape[1]), 1};
+    if (!is_of(t->from, t->image)) return false;
+    if (is(t->from, "group"))
+        t->to->layout = "nhwc";
+    else
+        oprec_set_shape(t->to, t->arena, 2, places);
+    return true;
+}
+
+/* ---- shuffled channels ---- */
+
+static bool has_groups(const oprec *rec) {
+    const opfield *input = oprec_field(rec, "input"), *perm = oprec_field(rec, "perm");
+    if (!is(rec, "transpose") || rec->rank < 4 || !input || !perm || input->n != rec->rank || perm->n != rec->rank)
+        return false;
+    for (int d = 0; d < rec->rank; d++)
+        if (perm->ints[d] != (d == 1 ? 2 : d == 2 ? 1 : d)) return false;
+    return true;
+}
+
+/* Groups of channels and the channels of each change places, at each place of all images alike. */
+static bool turn_groups(turner *t) {
+    const layouts_dims *image = t->image;
+    const int64_t *dims = oprec_field(t->from, "input")->ints, perm[] = {0, 2, 1};
+    const int64_t space = product(dims, 3, t->from->rank), places = checked_mul(dims[0], space);
+    if (!image || !is_image(image->rank) || image->of[0] != dims[0] || image->of[1] != checked_mul(dims[1], dims[2]) ||
+        space != product(image->of, 2, image->rank))
+        return false;
+    const int64_t from[] = {places, dims[1], dims[2]}, to[] = {places, dims[2], dims[1]};
+    oprec_set_shape(t->to, t->arena, 3, to);
+    oprec_set_ints(t->to, t->arena, "input", 3, from);
+    oprec_set_ints(t->to, t->arena, "perm", 3, perm);
+    return true;
+}
+
+/* ---- channels joined and split ---- */
+
+static bool joins_channels(const oprec *rec) {
+    return is_image(rec->rank) && (is(rec, "concat") || is(rec, "split")) && oprec_int(rec, "axis", 0) == 1;
+}
+
+static bool turn_joined(turner *t) {
     turn_shape(t);
     oprec_set_int(t->to, "axis", t->from->rank - 1);
     return true;
@@ -170,11 +269,11 @@ static const struct {
     bool (*may)(const oprec *rec);
     bool (*turn)(turner *t);
 } sorts[] = {
-    {OP_CONV, has_window, turn_window},
-    {OP_POOL, has_window, turn_window},
-    {OP_ELEMENTWISE, has_elements, turn_elements},
-    {OP_REDUCE, has_rows, turn_rows},
-    {OP_MOVE, has_channels, turn_channels},
+    {OP_CONV, has_filter, turn_window},     {OP_POOL, has_window, turn_window},
+    {OP_POOL, has_sizes, turn_plain},       {OP_ELEMENTWISE, has_elements, turn_elements},
+    {OP_REDUCE, has_rows, turn_rows},       {OP_NORM, has_channels, turn_channels},
+    {OP_MOVE, joins_channels, turn_joined}, {OP_MOVE, has_part, turn_plain},
+    {OP_MOVE, has_edges, turn_edges},       {OP_MOVE, has_groups, turn_groups},
 };
 enum { SORTS = sizeof sorts / sizeof *sorts };
 
@@ -191,12 +290,6 @@ bool layouts_turn(const oprec *from, const layouts_dims *image, arena *a, oprec 
     turner t = {from, image, a, to};
     *to = *from;
     return k >= 0 && sorts[k].turn(&t);
-}
-
-static int64_t product(const int64_t *dims, int from, int to) {
-    int64_t all = 1;
-    for (int d = from; d < to; d++) all = checked_mul(all, dims[d]);
-    return all;
 }
 
 /* Batches and space may be several dimensions, or a batch of one none. */
@@ -218,8 +311,7 @@ bool layouts_is_turn(const oprec *rec, const layouts_dims *image, bool back) {
 
 void layouts_conversion(const layouts_dims *image, dtype type, int64_t bytes, bool back, arena *a, oprec *to) {
     static const int64_t perm[] = {0, 2, 1};
-    int64_t space = 1;
-    for (int d = 2; d < image->rank; d++) space = checked_mul(space, image->of[d]);
+    const int64_t space = product(image->of, 2, image->rank);
     const int64_t file[] = {image->of[0], image->of[1], space}, turned[] = {image->of[0], space, image->of[1]};
     *to = (oprec){.kind = OP_MOVE, .what = "transpose", .type = type, .bytes_read = bytes, .bytes_written = bytes};
     oprec_set_shape(to, a, 3, back ? file : turned);

@@ -129,6 +129,60 @@ static void operands(void) {
     end();
 }
 
+static bool key_becomes(const char *key, const char *want) {
+    static const layouts_dims image = {.rank = 4, .of = {2, 8, 6, 5}};
+    operation from;
+    oprec to;
+    operation_from_key(key, &a, &from);
+    if (!layouts_turn(&from.rec, &image, &a, &to)) return want == NULL;
+    const char *is = oprec_key(&to, &a);
+    if (want && strcmp(is, want) == 0) return true;
+    fprintf(stderr, "%s\n", is);
+    return false;
+}
+
+/* One of each sort. */
+static void records(void) {
+    begin();
+    if (!guard_enter(&g)) UNIT_TEXT(g.st.text, "");
+    UNIT_CHECK(key_becomes("conv;shape=2,8,6,5;layout=nchw;type=fp32;weight=fp32;input=2,3,6,5;kernel=1,1",
+                           "conv;shape=2,6,5,8;layout=nhwc;type=fp32;weight=fp32;input=2,6,5,3;kernel=1,1"));
+    UNIT_CHECK(key_becomes("conv;shape=2,8,5;layout=nchw;type=fp32;weight=fp32;input=2,3,5;kernel=1",
+                           "conv;shape=2,5,8;layout=nhwc;type=fp32;weight=fp32;input=2,5,3;kernel=1"));
+    UNIT_CHECK(key_becomes("conv;shape=2,6,5,8;layout=nhwc;type=fp32;weight=fp32;input=2,6,5,3;kernel=1,1", NULL));
+    UNIT_CHECK(key_becomes("pool;what=max;shape=2,8,3,5;layout=nchw;type=fp32;input=2,8,6,5;kernel=2,1;stride=2,1",
+                           "pool;what=max;shape=2,3,5,8;layout=nhwc;type=fp32;input=2,6,5,8;kernel=2,1;stride=2,1"));
+    UNIT_CHECK(key_becomes("pool;what=resize;shape=2,8,12,5;type=fp32;input=2,8,6,5;mode=linear",
+                           "pool;what=resize;shape=2,12,5,8;type=fp32;input=2,6,5,8;mode=linear"));
+    UNIT_CHECK(key_becomes("pool;what=roi_align;shape=2,8,3,3;type=fp32;input=2,8,6,5", NULL));
+    UNIT_CHECK(key_becomes("reduce;what=mean;shape=16,30;type=fp32",
+                           "reduce;what=mean;shape=16,30;type=fp32;axes=1,2;input=2,6,5,8"));
+    UNIT_CHECK(key_becomes("reduce;what=mean;shape=30,16;type=fp32", NULL));
+    UNIT_CHECK(key_becomes("norm;what=batch;shape=16,30;type=fp32;weight=fp32;bias=1;channels=8",
+                           "norm;what=batch;shape=480,1;type=fp32;weight=fp32;bias=1;channels=8"));
+    UNIT_CHECK(key_becomes("norm;what=group;shape=8,60;type=fp32;weight=fp32;bias=1;channels=8",
+                           "norm;what=group;shape=8,60;layout=nhwc;type=fp32;weight=fp32;bias=1;channels=8"));
+    UNIT_CHECK(key_becomes("norm;what=batch;shape=32,15;type=fp32;weight=fp32;bias=1;channels=16", NULL));
+    UNIT_CHECK(key_becomes("norm;what=layer;shape=16,30;type=fp32;weight=fp32;bias=1", NULL));
+    UNIT_CHECK(key_becomes("move;what=concat;shape=2,8,6,5;type=fp32;axis=1;inputs=2;sizes=3,5",
+                           "move;what=concat;shape=2,6,5,8;type=fp32;axis=3;inputs=2;sizes=3,5"));
+    UNIT_CHECK(key_becomes("move;what=concat;shape=2,8,6,5;type=fp32;axis=2;inputs=2", NULL));
+    UNIT_CHECK(key_becomes("move;what=split;shape=2,8,6,5;type=fp32;axis=1;outputs=2",
+                           "move;what=split;shape=2,6,5,8;type=fp32;axis=3;outputs=2"));
+    UNIT_CHECK(key_becomes("move;what=slice;shape=2,4,6,5;type=fp32;input=2,8,6,5",
+                           "move;what=slice;shape=2,6,5,4;type=fp32;input=2,6,5,8"));
+    UNIT_CHECK(key_becomes("move;what=slice;shape=2,4,6,5;type=fp32;axes=1;input=2,8,6,5;steps=2", NULL));
+    UNIT_CHECK(key_becomes("move;what=repeat;shape=2,8,12,10;type=fp32;input=2,8,6,5",
+                           "move;what=repeat;shape=2,12,10,8;type=fp32;input=2,6,5,8"));
+    UNIT_CHECK(key_becomes("move;what=pad;shape=2,8,9,12;type=fp32;input=2,8,6,5;pads=0,0,1,3,0,0,2,4",
+                           "move;what=pad;shape=2,9,12,8;type=fp32;input=2,6,5,8;pads=0,1,3,0,0,2,4,0"));
+    UNIT_CHECK(key_becomes("move;what=transpose;shape=2,4,2,6,5;type=fp32;input=2,2,4,6,5;perm=0,2,1,3,4",
+                           "move;what=transpose;shape=60,4,2;type=fp32;input=60,2,4;perm=0,2,1"));
+    UNIT_CHECK(key_becomes("move;what=transpose;shape=2,4,3,6,5;type=fp32;input=2,3,4,6,5;perm=0,2,1,3,4", NULL));
+    UNIT_CHECK(key_becomes("gemm;shape=4,4,4;layout=nn;type=fp32", NULL));
+    end();
+}
+
 static bool is_turn(const char *name, int64_t channels, bool back) {
     const layouts_dims image = {.rank = 4, .of = {2, channels, 6, 5}};
     return layouts_is_turn(&named(name)->rec, &image, back);
@@ -320,6 +374,7 @@ static void random_models(void) {
 int main(void) {
     UNIT_RUN(a_region_and_its_edges);
     UNIT_RUN(operands);
+    UNIT_RUN(records);
     UNIT_RUN(transpositions);
     UNIT_RUN(what_is_no_region);
     UNIT_RUN(random_models);
