@@ -2,6 +2,7 @@
 #include "scout/plan/layouts.h"
 
 #include "common/checked.h"
+#include "scout/op/norm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,10 +218,14 @@ static bool is_of(const oprec *rec, const layouts_dims *image) {
 static bool turn_channels(turner *t) {
     const int64_t places[] = {checked_mul(t->from->shape[0], t->from->shape[1]), 1};
     if (!is_of(t->from, t->image)) return false;
-    if (is(t->from, "group"))
+    if (is(t->from, "group")) {
+        const int64_t rows = t->from->shape[0],
+                      groups = norm_groups(rows, t->from->shape[1], oprec_int(t->from, "channels", 0));
+        if (groups < 1 || rows / groups != t->image->of[0]) return false; /* it is read as one of other images */
         t->to->layout = "nhwc";
-    else
+    } else {
         oprec_set_shape(t->to, t->arena, 2, places);
+    }
     return true;
 }
 

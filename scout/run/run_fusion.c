@@ -43,7 +43,7 @@ static double weight_of(const fusion *f) {
 static void set_up(run *r, run_item *i) {
     fusion *f = i->fusion;
     i->status = ROW_SKIPPED;
-    i->stage = f->turned ? RUN_TURNED : f->selected > 0 ? RUN_FUSIONS : RUN_OTHER_FUSIONS;
+    i->stage = f->turned ? RUN_TURNED_FUSIONS : f->selected > 0 ? RUN_FUSIONS : RUN_OTHER_FUSIONS;
     i->weight = weight_of(f);
     i->derived = f->recognised != NULL;
     if (!is_asked(r, f))
@@ -74,6 +74,7 @@ static void set_up_turned(run *r) {
         const oprec *rec = &r->list.items[k].rec;
         need(&r->items[k], fmax(bytes[k], (double)rec->bytes_read + (double)rec->bytes_written));
         r->items[k].stands = fmax(r->items[k].stands, 1); /* a conversion */
+        r->items[k].stage = RUN_TURNED;
     }
 }
 
@@ -131,7 +132,7 @@ bool run_fusion_left(const run *r) {
 bool run_fusion_is_turned(const run_item *i) { return i->stands > 0 || (i->fusion && i->fusion->turned); }
 
 void run_fusion_skip(run_item *i) {
-    if (i->stage == RUN_TURNED)
+    if (i->stage == RUN_TURNED_FUSIONS)
         skip(i, "not_asked", "with channels last its region takes longer, or there was no time to measure it");
     else if (i->for_fusion)
         skip(i, "not_asked",

@@ -30,8 +30,16 @@ typedef enum run_source {
 } run_source;
 extern const char *const run_source_names[];
 
-/* What is measured when: the winners of operations are what a fusion is compared with. */
-typedef enum run_stage { RUN_OPERATIONS, RUN_FUSIONS, RUN_OTHER_FUSIONS, RUN_PARTS, RUN_TURNED } run_stage;
+/* What is measured when: the winners of operations are what a fusion is compared with. What regions would run as comes
+ * before the fusions of the file's order, which are in no plan where a region is turned. */
+typedef enum run_stage {
+    RUN_OPERATIONS,
+    RUN_TURNED,
+    RUN_TURNED_FUSIONS,
+    RUN_FUSIONS,
+    RUN_OTHER_FUSIONS,
+    RUN_PARTS
+} run_stage;
 
 typedef struct run_item {
     const operation *operation;

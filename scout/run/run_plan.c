@@ -263,36 +263,38 @@ static void try_region(run *r, run_plan *to, const run_plan *begun, int region) 
 /* What a fusion can save of a region. */
 static const double saved = 1.2;
 
-static bool may_turn(run *r, int region) {
+typedef enum turning { TURNING_UNKNOWN, TURNING_YES, TURNING_NO } turning;
+
+static turning may_turn(run *r, int region) {
     const layouts *l = r->layouts;
     const operation_flow *flow = r->list.flow;
     const arena_mark mark = arena_save(&r->arena);
     run_planned *of = arena_array(&r->arena, run_planned, r->list.count);
-    bool *read = arena_array(&r->arena, bool, r->list.count), known = true;
+    bool *read = arena_array(&r->arena, bool, r->list.count), known = true, pending = false;
     double file_us = 0, turned_us = 0;
-    for (int k = l->begins[region]; known && k < l->begins[region + 1]; k++) {
+    for (int k = l->begins[region]; k < l->begins[region + 1]; k++) {
         const operation_occurrence *at = &flow->occurrences[l->regions[k]];
         const int items[] = {at->operation, l->turned[l->regions[k]]};
         for (int n = 0; n < 2; n++) {
             if (!read[items[n]]) read_operation(r, items[n], &of[items[n]]);
             read[items[n]] = true;
         }
-        known = of[items[1]].each_us > 0;
+        pending = pending || r->items[items[1]].source == RUN_PENDING;
+        known = known && (of[items[1]].each_us > 0 || !(of[items[0]].each_us > 0));
         file_us += (double)at->times * fmax(of[items[0]].each_us, 0);
-        turned_us += (double)at->times * of[items[1]].each_us;
+        turned_us += (double)at->times * fmax(of[items[1]].each_us, 0);
     }
     arena_rewind(&r->arena, mark);
-    return known && turned_us < saved * file_us;
+    if (pending) return TURNING_UNKNOWN;
+    return known && turned_us < saved * file_us ? TURNING_YES : TURNING_NO;
 }
 
-/* Asked once all of its operations had their turn. */
 bool run_plan_may_turn(run *r, const fusion *f) {
-    enum { UNKNOWN, YES, NO };
     const int region = f->site_count > 0 ? r->layouts->region[f->sites[0]] : -1;
     if (region < 0) return false;
     if (!r->may_turn) r->may_turn = arena_array(&r->arena, uint8_t, r->layouts->region_count);
-    if (r->may_turn[region] == UNKNOWN) r->may_turn[region] = may_turn(r, region) ? YES : NO;
-    return r->may_turn[region] == YES;
+    if (r->may_turn[region] == TURNING_UNKNOWN) r->may_turn[region] = may_turn(r, region);
+    return r->may_turn[region] != TURNING_NO;
 }
 
 /* Operations and fusions as what each is best, and nothing chosen. */

@@ -564,7 +564,7 @@ static json_t *next(void *context, int device, int *job) {
             run_item *const again = run_search_next(r, device, RUN_OPERATIONS, model_time(r), left_s);
             if (again) return begin(r, device, again, job);
         }
-        if (i->stage == RUN_TURNED && !run_plan_may_turn(r, i->fusion)) {
+        if (i->stage == RUN_TURNED_FUSIONS && !run_plan_may_turn(r, i->fusion)) {
             run_fusion_skip(i);
             continue;
         }

@@ -160,8 +160,10 @@ static void records(void) {
     UNIT_CHECK(key_becomes("reduce;what=mean;shape=30,16;type=fp32", NULL));
     UNIT_CHECK(key_becomes("norm;what=batch;shape=16,30;type=fp32;weight=fp32;bias=1;channels=8",
                            "norm;what=batch;shape=480,1;type=fp32;weight=fp32;bias=1;channels=8"));
-    UNIT_CHECK(key_becomes("norm;what=group;shape=8,60;type=fp32;weight=fp32;bias=1;channels=8",
-                           "norm;what=group;shape=8,60;layout=nhwc;type=fp32;weight=fp32;bias=1;channels=8"));
+    UNIT_CHECK(key_becomes("norm;what=group;shape=16,30;type=fp32;weight=fp32;bias=1;channels=8",
+                           "norm;what=group;shape=16,30;layout=nhwc;type=fp32;weight=fp32;bias=1;channels=8"));
+    UNIT_CHECK(
+        key_becomes("norm;what=group;shape=4,120;type=fp32;weight=fp32;bias=1;channels=8", NULL)); /* of one image */
     UNIT_CHECK(key_becomes("norm;what=batch;shape=32,15;type=fp32;weight=fp32;bias=1;channels=16", NULL));
     UNIT_CHECK(key_becomes("norm;what=layer;shape=16,30;type=fp32;weight=fp32;bias=1", NULL));
     UNIT_CHECK(key_becomes("move;what=concat;shape=2,8,6,5;type=fp32;axis=1;inputs=2;sizes=3,5",
