@@ -94,6 +94,7 @@ typedef struct study_whole {
     int left_out;                      /* operations that take no part */
     int64_t operations, groups, fused; /* of the plan: occurrences, in so many groups, so many of them of several; 0:
                                           not known */
+    int64_t turned;                    /* occurrences that run with their channels last */
 } study_whole;
 
 /* What has no figure of what the model's time consists of. */

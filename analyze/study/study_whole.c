@@ -43,9 +43,12 @@ bool study_whole_read(const json_t *root, study_whole *out, status *st) {
     out->operations = json_get_int(groups, "operations", 0);
     out->groups = json_get_int(groups, "groups", 0);
     out->fused = json_get_int(groups, "fused", 0);
-    if (out->same || out->groups < 1 || out->fused < 0 || out->fused > out->groups || out->groups > out->operations ||
-        out->operations > most_operations)
-        out->operations = out->groups = out->fused = 0;
+    out->turned = json_get_int(groups, "turned", 0);
+    const int64_t conversions = json_get_int(groups, "conversions", 0);
+    if (out->same || out->groups < 1 || out->fused < 0 || out->fused > out->groups || out->operations < 1 ||
+        out->operations > most_operations || out->turned < 0 || out->turned > out->operations || conversions < 0 ||
+        conversions > most_operations || out->groups > out->operations + conversions)
+        out->operations = out->groups = out->fused = out->turned = 0;
     out->left_out = (int)json_array_size(json_object_get(root, "left_out"));
     out->known = true;
     return true;
@@ -67,10 +70,12 @@ void study_whole_say(const study_whole *w, char *text, size_t room) {
     if (!w->same) add(text, room, ", %s by %s plan", amount_time(w->best.us).s, w->given ? "a given" : "the");
     add(text, room, " (");
     if (w->fused > 0)
-        add(text, room, "%" PRId64 " operations in %" PRId64 " groups, %" PRId64 " fused; ", w->operations, w->groups,
+        add(text, room, "%" PRId64 " operations in %" PRId64 " groups, %" PRId64 " fused", w->operations, w->groups,
             w->fused);
     else if (w->operations > 0)
-        add(text, room, "%" PRId64 " operations, none fused; ", w->operations);
+        add(text, room, "%" PRId64 " operations, none fused", w->operations);
+    if (w->turned > 0) add(text, room, ", %" PRId64 " with their channels last", w->turned);
+    if (w->operations > 0) add(text, room, "; ");
     add(text, room, w->same ? "measured as a whole" : "both measured as a whole");
     if (sums && w->same) add(text, room, "; the sum of its parts is %s", amount_time(w->first.sum_us).s);
     if (sums && !w->same)

@@ -256,6 +256,7 @@ static void put_whole(json_stream *s, const study_whole *w) {
         json_stream_int(s, "operations", w->operations);
         json_stream_int(s, "groups", w->groups);
         json_stream_int(s, "fused", w->fused);
+        if (w->turned > 0) json_stream_int(s, "turned", w->turned);
         json_stream_close(s);
     }
     if (w->left_out > 0) json_stream_int(s, "left_out", w->left_out);

@@ -28,6 +28,9 @@ scout_answer parts_settle(const parts_layout *layout, scout_plan *plan, scout_de
  */
 scout_answer parts_make_constant(const scout_device_api *api, scout_device *device, const scout_tensor *t,
                                  const char *name, void **out, scout_why *why);
+/* The same in memory that is there. */
+scout_answer parts_fill_constant(const scout_device_api *api, scout_device *device, const scout_tensor *t,
+                                 const char *name, void *to, scout_why *why);
 
 /* What the parts' roundings in between add to what an element of the fused operation may be off by, where its kind does
  * not expect them anyway: relative to |want| + spread. NULL: there are no parts. */

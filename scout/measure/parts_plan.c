@@ -39,8 +39,8 @@ int parts_constant(const char *name) {
     return -1;
 }
 
-scout_answer parts_make_constant(const scout_device_api *api, scout_device *device, const scout_tensor *t,
-                                 const char *name, void **out, scout_why *why) {
+scout_answer parts_fill_constant(const scout_device_api *api, scout_device *device, const scout_tensor *t,
+                                 const char *name, void *to, scout_why *why) {
     const int constant = parts_constant(name);
     const size_t count = (size_t)op_elements(t), size = t->type == SCOUT_FP32 ? 4 : 2;
     if (constant < 0) return scout_say(why, SCOUT_NO, "feature", "there is no such constant: %.40s", name);
@@ -50,10 +50,15 @@ scout_answer parts_make_constant(const scout_device_api *api, scout_device *devi
     char *host = malloc(count * size + 1);
     if (!host) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
     for (size_t k = 0; k < count * size; k++) host[k] = (char)(bits >> 8 * (k % size)); /* the low byte first */
-    scout_answer answer = api->alloc(device, count * size, out, why);
-    if (answer == SCOUT_OK) answer = api->upload(device, *out, host, count * size, why);
+    const scout_answer answer = api->upload(device, to, host, count * size, why);
     free(host);
     return answer;
+}
+
+scout_answer parts_make_constant(const scout_device_api *api, scout_device *device, const scout_tensor *t,
+                                 const char *name, void **out, scout_why *why) {
+    const scout_answer answer = api->alloc(device, t->bytes, out, why);
+    return answer == SCOUT_OK ? parts_fill_constant(api, device, t, name, *out, why) : answer;
 }
 
 /* ---- making ---- */

@@ -448,24 +448,39 @@ static bool turn_site(const site_reader *r, const fusion *f, const int *site, in
     return other;
 }
 
-static int turned_fusion(site_reader *r, int from, const int *items) {
+typedef struct turned_fusion {
+    int at;      /* in the list */
+    size_t room; /* numbers of its sites */
+} turned_fusion;
+
+/* Fusions that are others in the file's order may be one turned. */
+static turned_fusion *turn_fusion(site_reader *r, int from, const int *items) {
     char *key = arena_printf(r->arena, "%s", r->fusions->items[from].pattern);
     for (int k = 0; k < r->fusions->items[from].op_count; k++) key = arena_printf(r->arena, "%s;%d", key, items[k]);
     void **place = map_put(&r->by_ops, key);
-    if (*place) return *(const int *)*place;
+    if (*place) return *place;
     arena_grow(r->arena, (void **)&r->fusions->items, &r->room, (size_t)r->fusions->count, sizeof(fusion));
     const fusion *like = &r->fusions->items[from];
     fusion *to = &r->fusions->items[r->fusions->count];
-    int *const at = arena_array(r->arena, int, 1);
+    turned_fusion *const turned = arena_array(r->arena, turned_fusion, 1);
     *to = (fusion){
         .pattern = like->pattern, .saved_bytes = like->saved_bytes, .op_count = like->op_count, .turned = true};
     for (int k = 0; k < to->op_count; k++) to->ops[k] = &r->list->items[items[k]];
     to->parts = arena_array(r->arena, fusion_part, to->op_count);
-    to->sites = arena_array(r->arena, int, checked_mul(like->site_count, like->op_count));
     fusion_finish(to, &r->none, r->arena);
-    *at = r->fusions->count;
-    *place = at;
-    return r->fusions->count++;
+    turned->at = r->fusions->count++;
+    return *place = turned;
+}
+
+static void add_site(site_reader *r, turned_fusion *turned, const int *site) {
+    fusion *to = &r->fusions->items[turned->at];
+    for (int k = 0; k < to->op_count; k++) {
+        const size_t at = (size_t)to->site_count * (size_t)to->op_count + (size_t)k;
+        arena_grow(r->arena, (void **)&to->sites, &turned->room, at, sizeof *to->sites);
+        to->sites[at] = site[k];
+    }
+    to->site_count++;
+    to->fused.count = to->count += r->list->flow->occurrences[site[0]].times;
 }
 
 void layouts_fusions(const layouts *l, operation_list *list, fusion_list *fusions, arena *a) {
@@ -476,13 +491,7 @@ void layouts_fusions(const layouts *l, operation_list *list, fusion_list *fusion
     for (int n = 0; l->region_count > 0 && n < own; n++)
         for (int k = 0; k < fusions->items[n].site_count; k++) {
             int items[FUSION_PARTS];
-            const fusion *from = &fusions->items[n];
-            const int *site = &from->sites[k * from->op_count];
-            if (!turn_site(&r, from, site, items)) continue;
-            fusion *to = &fusions->items[turned_fusion(&r, n, items)];
-            from = &fusions->items[n]; /* the list may have moved */
-            memcpy(&to->sites[to->site_count++ * to->op_count], &from->sites[k * from->op_count],
-                   (size_t)to->op_count * sizeof *to->sites);
-            to->fused.count = to->count += list->flow->occurrences[from->sites[k * from->op_count]].times;
+            const int *site = &fusions->items[n].sites[k * fusions->items[n].op_count];
+            if (turn_site(&r, &fusions->items[n], site, items)) add_site(&r, turn_fusion(&r, n, items), site);
         }
 }

@@ -26,6 +26,7 @@ typedef struct replay_slot { /* a piece of a region that is filled */
     uint64_t offset, bytes;
     scout_tensor like; /* how */
     const void *given; /* its content; NULL: random numbers */
+    const char *equal; /* all of it is this number (fusion_place.of); NULL: it is not */
     bool read;         /* of a weight: some plan reads it as it is; else it is made only to be packed */
     bool placed;       /* it has its offset */
     replay_region region;

@@ -4,6 +4,7 @@
 
 #include "common/liveness.h"
 #include "scout/kinds/kind_tensors.h"
+#include "scout/measure/parts.h"
 #include "scout/plan/place.h"
 
 #include <math.h>
@@ -207,10 +208,19 @@ static void place_tensors(layout *l, const replay_step *s, const int *bound, rep
             stays(l->replay, s, t, bound[t]) ? place_constant(l, s, t, bound[t]) : place_activation(l, s, t, bound[t]);
 }
 
-/* A group's parts, as they are bound in it: for its check. */
+/* A group's parts, as they are bound in it: for its check. What the group takes to be a number is that for its parts
+ * as well, so that both lanes compute the same. */
 static void place_group(layout *l, const replay_group *g) {
-    for (int k = 0; k < g->of->count; k++)
-        place_tensors(l, replay_part(l->replay, g, k), g->site.parts[k], g->parts[k]);
+    replay *r = l->replay;
+    for (int k = 0; k < g->of->count; k++) {
+        const replay_step *s = replay_part(r, g, k);
+        const fusion_place *places = replay_fusion_of(r, g)->parts[k].places;
+        place_tensors(l, s, g->site.parts[k], g->parts[k]);
+        for (uint32_t t = 0; t < op_of(r, s)->tensor_count; t++) {
+            const replay_place *own = &s->places[t];
+            if (places[t].of[0] == '=' && own->region != REPLAY_ACTIVATIONS) r->slots[own->at].equal = places[t].of;
+        }
+    }
 }
 
 static int *minus_ones(arena *a, int64_t count) {
@@ -417,6 +427,7 @@ static scout_answer fill(replay *r, size_t slot, uint32_t copy, void *to, scout_
     const replay_slot *s = &r->slots[slot];
     uint64_t seed = seed_of(r, slot, copy);
     const uint32_t how = bench_fill(&s->like, &seed);
+    if (s->equal) return parts_fill_constant(r->api, r->device, &s->like, s->equal, to, why);
     if (s->given) return r->api->upload(r->device, to, s->given, s->bytes, why);
     return r->api->fill(r->device, to, s->bytes, s->like.type, how, seed, why);
 }

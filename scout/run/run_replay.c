@@ -529,9 +529,23 @@ static json_t *head_json(const replay_run *w, const char *schema, json_builder *
     return to;
 }
 
+/* With what else the plan's groups are of. */
+static json_t *groups_json(const replay_run *w, json_builder *b) {
+    json_t *to = json_deep_copy(json_object_get(w->facts, "groups"));
+    const layouts *l = w->r->layouts;
+    int64_t turned = 0;
+    for (int n = 0; w->plan.as && n < l->region_count; n++)
+        if (w->plan.turned[n]) turned += l->begins[n + 1] - l->begins[n];
+    if (to && turned > 0) {
+        json_put_int(b, to, "turned", turned);
+        json_put_int(b, to, "conversions", w->plan.as->conversions);
+    }
+    return to;
+}
+
 static json_t *model_json(const replay_run *w, json_builder *b) {
-    static const char *const copied[] = {"launches",  "bound",  "memory",     "check", "ends",
-                                         "nonfinite", "groups", "as_default", "apart"};
+    static const char *const copied[] = {"launches", "bound",     "memory",     "check",
+                                         "ends",     "nonfinite", "as_default", "apart"};
     static const char *const seen[] = {"clock_mhz", "power_w", "temperature_c", "throttle"};
     const run *r = w->r;
     const json_t *first = row_named(w->measurement, "default"), *best = row_named(w->measurement, "best");
@@ -548,6 +562,7 @@ static json_t *model_json(const replay_run *w, json_builder *b) {
     for (size_t k = 0; k < sizeof copied / sizeof *copied; k++)
         if (json_object_get(w->facts, copied[k]))
             json_put(b, to, copied[k], json_deep_copy(json_object_get(w->facts, copied[k])));
+    if (json_object_get(w->facts, "groups")) json_put(b, to, "groups", groups_json(w, b));
     json_put(b, to, "left_out", left_out_json(w, b));
     json_put(b, to, "operations", in_place_json(w, b));
     if (between_us(w, 0) > 0) json_put_real(b, to, "between_us", between_us(w, 0));

@@ -44,8 +44,11 @@ turned_take 1e-3
 run "$SCOUT" --replay model
 check "a replay with turned regions: exit 0" exits 0
 check "it says so" grep -Eq 'turned +[0-9]+ operations run with their channels last, behind [0-9]+ conversion' stdout.txt
-check "the plan has them" field model/plan.json "len(r['turned']) >= 2 and len(r['conversions']) >= 2"
+check "the plan has them" field model/plan.json "len(r['turned']) == 1 and len(r['turned'][0]) == 17 and [c['to'] for c in r['conversions']] == ['nhwc']"
 check "it ends in what the defaults end in" field model/model.json "r['ends']['compared'] == 1 and r['ends']['error'] < 1e-4"
+check "what is turned is told beside the groups" field model/model.json "r['groups']['turned'] == 17 and r['groups']['conversions'] == 1"
+run "$(dirname "$SCOUT")/analyze" model
+check "a summary says it" grep -q ' 17 with their channels last; both measured as a whole' stdout.txt
 check "nothing failed" field model/model.json "r['left_out'] == r['as_default'] == r['apart'] == []"
 check "occurrences and conversions stand once each" python3 - <<'END'
 import json
@@ -96,7 +99,7 @@ refused "are no region of this model" 'p["turned"][0][0] = 100000'
 refused "are no region of this model" 'p["turned"][0][0] = "x"'
 refused "are no region of this model" 'p["turned"].append(p["turned"][0])'
 refused "are no region of this model" 'p["turned"] = [7]'
-refused "more groups than" 'p["turned"].pop()'
+refused "names what is no occurrence" 'p["turned"].pop()'
 refused "needs what occurrence" 'p["groups"].sort(key=lambda g: g[1] in {c["occurrence"] for c in p["conversions"]})'
 
 # One that cannot run here spoils its region: the model is planned again as the file has it.
