@@ -21,10 +21,10 @@ END
 check "they are in no table of the model's operations" bash -c '! grep -q nhwc stdout.txt'
 
 # What stands in no run of the file takes FACTOR times as long.
-turned_take() { # FACTOR [STATEMENT on the report r]
-    python3 - "$1" "${2:-pass}" <<'END'
+turned_take() { # FACTOR [STATEMENT on the report r [FOLDER]]
+    python3 - "$1" "${2:-pass}" "${3:-model}" <<'END'
 import json, pathlib, sys
-for path in pathlib.Path("model/reports").glob("*.json"):
+for path in pathlib.Path(sys.argv[3], "reports").glob("*.json"):
     r = json.loads(path.read_text())
     if r["count"] or r.get("status") == "SKIPPED":
         continue
@@ -118,4 +118,60 @@ mv broken model
 turned_take 1e6
 run "$SCOUT" --replay model
 check "what takes longer is not turned" field model/plan.json "'turned' not in r"
+# Several regions, and transpositions of the file that do nothing beside them.
+if "$ROOT/out/venv/bin/python" -c 'import onnx' 2>/dev/null; then
+    mkdir blocks
+    "$ROOT/out/venv/bin/python" - <<'END'
+import onnx
+from onnx import TensorProto, helper
+names, nodes, weights = iter(range(100)), [], []
+def weight(*dims):
+    name = f"w{next(names)}"
+    size = 1
+    for d in dims: size *= d
+    weights.append(helper.make_tensor(name, TensorProto.FLOAT, dims, [0.01 * (k % 7 - 3) for k in range(size)]))
+    return name
+def node(kind, *inputs, **attributes):
+    name = f"t{next(names)}"
+    nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
+    return name
+def conv(x, out, channels): return node("Conv", x, weight(out, channels, 3, 3), pads=[1, 1, 1, 1])
+x = conv("x", 16, 8)
+for _ in range(2):  # as in ConvNeXt: a norm and a product of channels, between transpositions
+    y = node("Transpose", conv(x, 16, 16), perm=[0, 2, 3, 1])
+    y = node("LayerNormalization", y, weight(16), weight(16), axis=-1)
+    y = node("Transpose", node("MatMul", y, weight(16, 16)), perm=[0, 3, 1, 2])
+    x = node("Add", x, y)
+x = conv(node("Softmax", x, axis=-1), 8, 16)  # of space: in the file's order
+out = helper.make_tensor_value_info(x, TensorProto.FLOAT, [1, 8, 16, 16])
+graph = helper.make_graph(nodes, "blocks", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 16, 16])], [out], weights)
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), "blocks.onnx")
+END
+    run "$extract" blocks.onnx -q -o blocks/ops.json
+    run "$SCOUT" blocks/ops.json -o blocks --device cpu --no-cache --budget 15
+    turned_take 1e-3 pass blocks
+    run "$SCOUT" --replay blocks
+    check "blocks: exit 0" exits 0
+    check "blocks: several regions" field blocks/plan.json "len(r['turned']) == 2 and [c['to'] for c in r['conversions']] == ['nhwc', 'nchw', 'nhwc', 'nchw']"
+    check "blocks: no transposition has anything to do" python3 - <<'END'
+import json
+plan, ops = json.load(open("blocks/plan.json")), json.load(open("blocks/ops.json"))
+idle = [g[1] for g in plan["groups"] if g[0] == -1]
+what = [ops["ops"][ops["graph"]["occurrences"][k][0]].get("what") for k in idle]
+assert what == ["transpose"] * 4, what
+END
+    check "blocks: it ends in what the defaults end in" field blocks/model.json "r['ends']['compared'] == 1 and r['ends']['error'] < 1e-4"
+    cp blocks/plan.json given.json
+    cp blocks/model.json before.json
+    run "$SCOUT" --replay blocks --plan given.json
+    check "blocks, given: exit 0" exits 0
+    check "blocks, given: it is what runs" field blocks/model.json "r['plan'] == json.load(open('before.json'))['plan']"
+    check "blocks, given: it is written as it was" field blocks/plan.json \
+        "[r[k] for k in ('groups', 'turned', 'conversions')] == [json.load(open('given.json'))[k] for k in ('groups', 'turned', 'conversions')]"
+    python3 -c 'import json; p = json.load(open("given.json")); p["turned"].pop(); json.dump(p, open("changed.json", "w"))'
+    run "$SCOUT" --replay blocks --plan changed.json
+    check "blocks, one region less: exit 3" exits 3
+else
+    skip "several regions: there is no onnx in $ROOT/out/venv"
+fi
 finish
