@@ -121,11 +121,12 @@ static void skip_item(run_item *i, const char *code, const char *text) {
 
 static void set_up_item(run *r, run_item *i) {
     const operation *o = i->operation;
+    const bool turned = i - r->items >= r->layouts->own; /* of the model's kinds the file's are asked for */
     const bool named =
         r->options->only && (strcmp(r->options->only, o->id) == 0 || strcmp(r->options->only, o->name) == 0);
     i->key = operation_key(o, &r->arena);
     i->status = ROW_SKIPPED;
-    if (!is_asked(r, o))
+    if (!is_asked(r, o) || (turned && r->options->only && !named))
         i->source = RUN_LEFT;
     else if (o->skip_code)
         skip_item(i, o->skip_code, o->skip_text ? o->skip_text : "");
@@ -176,15 +177,18 @@ static void read_words(run *r) {
         r->list.items[k].sparse_block = (int)o->sparse_block;
 }
 
-/* A whole model whose dataflow is told, in a folder. */
-static bool wants_replay(const options *o, const operation_list *list) {
-    return !o->no_replay && !o->only && !o->compare && list->flow && o->output && !o->output_is_file;
+/* A model whose dataflow is told, in a folder. */
+static bool may_replay(const options *o, const operation_list *list) {
+    return !o->no_replay && !o->compare && list->flow && o->output && !o->output_is_file;
 }
+
+/* All of it. */
+static bool wants_replay(const options *o, const operation_list *list) { return may_replay(o, list) && !o->only; }
 
 static void find_layouts(run *r) {
     r->layouts = arena_array(&r->arena, layouts, 1);
     r->layouts->own = r->list.count;
-    if (wants_replay(r->options, &r->list) && r->list.flow->occurrence_count <= RUN_MOST_OCCURRENCES)
+    if (may_replay(r->options, &r->list) && r->list.flow->occurrence_count <= RUN_MOST_OCCURRENCES)
         r->layouts = layouts_find(&r->list, REGIME_WORKSPACE_BYTES, &r->arena);
 }
 

@@ -70,7 +70,7 @@ static void set_up_turned(run *r) {
         r->items[item].stands += (double)f->occurrences[k].times;
         bytes[item] += (double)f->occurrences[k].times * ((double)rec->bytes_read + (double)rec->bytes_written);
     }
-    for (int k = r->layouts->own; k < r->list.count; k++) {
+    for (int k = r->layouts->own; k < r->list.count && !r->options->only; k++) {
         const oprec *rec = &r->list.items[k].rec;
         need(&r->items[k], fmax(bytes[k], (double)rec->bytes_read + (double)rec->bytes_written));
         r->items[k].stands = fmax(r->items[k].stands, 1); /* a conversion */

@@ -297,6 +297,8 @@ typedef struct run_plan {
 void run_plan_choose(run *r, run_plan *to);
 /* What occurrences of a plan are of: the file's, or those of the model with regions turned. */
 const operation_flow *run_plan_flow(const run *r, const run_plan *plan);
+/* Every operation of the regions that it turns has a figure, or has none in the file's order either. */
+bool run_plan_known(const run *r, const run_plan *plan);
 /* Its region, each operation by itself, takes hardly longer turned than as the file has it. */
 bool run_plan_may_turn(run *r, const fusion *f);
 bool *run_plan_items(run *r, const run_plan *plan); /* by item of the list: it runs, by itself or as a part */

@@ -232,9 +232,9 @@ static void plan_run_of(run *r, run_plan *to) {
     run_plan_count(r, to);
 }
 
-static bool is_known(const run *r, const run_plan *plan) {
+bool run_plan_known(const run *r, const run_plan *plan) {
     const layouts_run *as = plan->as;
-    for (int k = 0; k < as->flow->occurrence_count; k++) {
+    for (int k = 0; as && k < as->flow->occurrence_count; k++) {
         const int from = as->from[k];
         if (as->flow->occurrences[k].operation < 0) continue; /* a transposition that does nothing */
         const bool needs = from < 0 || each_us(plan, &r->list.flow->occurrences[from]) > 0;
@@ -253,7 +253,7 @@ static void try_region(run *r, run_plan *to, const run_plan *begun, int region) 
     memcpy(other.turned, to->turned, (size_t)regions * sizeof *other.turned);
     other.turned[region] = true;
     other.as = layouts_rewrite(r->layouts, r->list.flow, other.turned, &r->arena);
-    if (!is_known(r, &other)) return;
+    if (!run_plan_known(r, &other)) return;
     plan_run_of(r, &other);
     const double bound = fmin(to->bound_us, other.bound_us);
     if (other.cost_us < to->cost_us) *to = other;

@@ -337,6 +337,8 @@ static bool read_all(reader *x, const json_t *root) {
     for (int k = 0; k < x->r->fusions.count; k++) x->to->fusions[k] = (run_planned){.name = NULL};
     for (int k = 0; k < x->count; k++)
         if (!read_implementation(x, k, json_array_get(list, (size_t)k))) return false;
+    if (!run_plan_known(x->r, x->to))
+        return refuse(x, "an operation of a region that it turns has no figure here; measure the model again");
     for (int k = 0; k < (int)json_array_size(groups); k++)
         if (!read_group(x, k, json_array_get(groups, (size_t)k))) return false;
     status wrong = {0};

@@ -76,6 +76,9 @@ fi
 
 cp model/plan.json given.json
 cp model/model.json before.json
+ls model/reports >listed.txt
+run "$SCOUT" model/ops.json -o model --device cpu --only pool --resume --budget 5
+check "a run of some operations leaves those of regions there" bash -c 'ls model/reports | cmp - listed.txt'
 run "$SCOUT" --replay model --plan given.json
 check "given: exit 0" exits 0
 check "given: it is what runs" field model/model.json "r['plan'] == json.load(open('before.json'))['plan']"
@@ -101,6 +104,12 @@ refused "are no region of this model" 'p["turned"].append(p["turned"][0])'
 refused "are no region of this model" 'p["turned"] = [7]'
 refused "names what is no occurrence" 'p["turned"].pop()'
 refused "needs what occurrence" 'p["groups"].sort(key=lambda g: g[1] in {c["occurrence"] for c in p["conversions"]})'
+
+cp -r model without
+rm without/reports/pool_*x16_fp32_*
+run "$SCOUT" --replay without --plan given.json
+check "without its figures: exit 3" exits 3
+check "without its figures: it is said" says "of a region that it turns has no figure here"
 
 # One that cannot run here spoils its region: the model is planned again as the file has it.
 cp -r model broken
