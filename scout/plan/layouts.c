@@ -490,7 +490,7 @@ void layouts_fusions(const layouts *l, operation_list *list, fusion_list *fusion
     map_init(&r.none, a);
     for (int n = 0; l->region_count > 0 && n < own; n++)
         for (int k = 0; k < fusions->items[n].site_count; k++) {
-            int items[FUSION_PARTS];
+            int items[FUSION_PARTS] = {0};
             const int *site = &fusions->items[n].sites[k * fusions->items[n].op_count];
             if (turn_site(&r, &fusions->items[n], site, items)) add_site(&r, turn_fusion(&r, n, items), site);
         }
