@@ -101,12 +101,19 @@ static bool is_bound(const finder *f, int k, const scout_op *op) {
     return true;
 }
 
+static bool is_filter(const scout_op *op, uint32_t t) {
+    return op->tensors[t].role == SCOUT_WEIGHT ||
+           (op->kind == SCOUT_CONV && strcmp(op->tensors[t].name, "weight") == 0);
+}
+
 /* What operations with three dimensions or more say of the tensors that they read and make. */
 static void note_dims(finder *f, int k, const scout_op *op) {
     for (uint32_t t = 0; t < op->tensor_count; t++) {
         const int tensor = f->bound[k][t];
         const layouts_dims told = told_of(op, t);
-        if (tensor < 0 || op->tensors[t].role == SCOUT_WEIGHT || told.rank == 0) continue;
+        if (tensor < 0) continue;
+        if (is_filter(op, t)) f->disputed[tensor] = true; /* a filter lies the same in both orders */
+        if (is_filter(op, t) || told.rank == 0) continue;
         layouts_dims *known = &f->dims[tensor];
         if (known->rank == 0)
             *known = told;
@@ -155,22 +162,25 @@ static bool touches_turning(const finder *f, int k, const scout_op *op) {
     bool any = false;
     for (uint32_t t = 0; t < op->tensor_count; t++) {
         const int tensor = f->bound[k][t];
-        if (tensor >= 0 && f->disputed[tensor]) return false;
-        any = any || (tensor >= 0 && op->tensors[t].role != SCOUT_WEIGHT && turns(&f->dims[tensor]));
+        if (tensor < 0 || op->tensors[t].role == SCOUT_WEIGHT) continue;
+        if (f->disputed[tensor]) return false;
+        any = any || turns(&f->dims[tensor]);
     }
     return any;
 }
 
-/* What makes as many numbers as the image that it reads, and tells no dimensions, makes such an image. */
-static bool note_made(finder *f, int k, const scout_op *op) {
+/* What makes as many numbers as the image that it reads, and tells no dimensions, makes such an image. As large a
+ * tensor that it reads beside must be known to be one. */
+static bool note_others(finder *f, int k, const scout_op *op) {
     const layouts_dims *image = read_by(f, k, op);
     for (uint32_t t = 0; t < op->tensor_count; t++) {
         const layouts_dims told = told_of(op, t);
-        const scout_tensor *made = &op->tensors[t];
-        if (told.rank > 0 || made->role != SCOUT_OUTPUT || !image || image->rank == 0) continue;
+        const scout_tensor *other = &op->tensors[t];
+        const bool made = other->role == SCOUT_OUTPUT;
+        if (told.rank > 0 || (!made && other->role != SCOUT_INPUT) || !image || image->rank == 0) continue;
+        if (op_elements(other) != elements_of(image)) continue;
         layouts_dims *known = &f->dims[f->bound[k][t]];
-        if (op_elements(made) != elements_of(image)) continue;
-        if (known->rank == 0) *known = *image;
+        if (made && known->rank == 0) *known = *image;
         if (!is_same(known, image)) return false;
     }
     return true;
@@ -183,7 +193,7 @@ static void turn_occurrence(finder *f, int k) {
     operation turned = *of;
     scout_op built;
     if (!touches_turning(f, k, op) || !layouts_turn(&of->rec, read_by(f, k, op), f->arena, &turned.rec)) return;
-    if (!note_made(f, k, op)) return;
+    if (!note_others(f, k, op)) return;
     const int known = find_item(f, &turned);
     if (known >= 0 || kinds_build(&turned, f->workspace_limit, f->arena, &built, &why))
         f->to->turned[k] = known >= 0 ? known : add_item(f, &turned);
@@ -198,7 +208,7 @@ static int root_of(finder *f, int k) {
 
 static bool is_image(const finder *f, int tensor) { return turns(&f->dims[tensor]) && !f->disputed[tensor]; }
 
-/* What works on the same turning tensor is of one region, if it runs as often. */
+/* What works on the same turning tensor is of one region. */
 static void join(finder *f) {
     int *met = arena_array(f->arena, int, f->flow->tensor_count); /* by tensor: an occurrence, from 1 */
     for (int k = 0; k < f->flow->occurrence_count; k++) f->parent[k] = k;
@@ -213,7 +223,7 @@ static void join(finder *f) {
     }
 }
 
-/* A region has a convolution, or nothing is gained by it. All of it runs equally often. */
+/* A region has a convolution, or nothing is gained by it. One of which not all runs equally often stays as it is. */
 static void number_regions(finder *f) {
     const int count = f->flow->occurrence_count;
     bool *has_conv = arena_array(f->arena, bool, count), *uneven = arena_array(f->arena, bool, count);
@@ -330,8 +340,10 @@ static void find_conversions(finder *f) {
         arena_array(f->arena, bool, f->flow->tensor_count); /* in the file's order, by what is in no region */
     for (int k = 0; k < f->flow->occurrence_count; k++) {
         const operation_occurrence *at = &f->flow->occurrences[k];
-        for (int e = at->read; to->region[k] < 0 && e < at->made; e++) {
+        for (int e = at->read; e < at->made; e++) {
             const int owner = binding_owner(f->flow, f->flow->edges[e]);
+            /* a region reads a part of an image where the file has it */
+            if (to->region[k] >= 0 && layouts_whole(f->flow, f->flow->edges[e]) == owner) continue;
             wanted[owner] = wanted[owner] || to->idle[k] < 0 || to->images[owner].same != f->flow->edges[at->made];
         }
     }

@@ -32,12 +32,12 @@ layouts *layouts_find(operation_list *list, uint64_t workspace_limit, arena *a);
 /* Puts the fusions of turned operations behind the others, for the places that lie in regions. */
 void layouts_fusions(const layouts *l, operation_list *list, fusion_list *fusions, arena *a);
 
-/* The record with its channels last. `images`: dimensions of what a reduction or a norm reads, in the file's order, for
- * its own record has none. False: it has no such form. layouts_turn.c */
-typedef struct layouts_dims {
-    int rank; /* 0: not known */
+typedef struct layouts_dims { /* of an image, in the file's order */
+    int rank;                 /* 0: not known */
     int64_t of[SCOUT_MAX_RANK];
 } layouts_dims;
+/* The record with its channels last. `image`: what it reads first, for a reduction, a norm or a shuffle tells no
+ * dimensions of it. False: it has no such form. layouts_turn.c */
 bool layouts_turn(const oprec *from, const layouts_dims *image, arena *a, oprec *to);
 /* Whether a record has one by itself, or with the dimensions of what it reads. */
 bool layouts_may_turn(const oprec *rec);

@@ -218,6 +218,7 @@ static bool is_of(const oprec *rec, const layouts_dims *image) {
 static bool turn_channels(turner *t) {
     const int64_t places[] = {checked_mul(t->from->shape[0], t->from->shape[1]), 1};
     if (!is_of(t->from, t->image)) return false;
+    if (is(t->from, "batch") && t->from->shape[0] != checked_mul(t->image->of[0], t->image->of[1])) return false;
     if (is(t->from, "group")) {
         const int64_t rows = t->from->shape[0],
                       groups = norm_groups(rows, t->from->shape[1], oprec_int(t->from, "channels", 0));

@@ -373,7 +373,7 @@ static void look_at_end(replay *r) {
     while (last >= 0 && !replay_takes_part(r, &r->steps[c->steps[last]])) last--;
     if (last < 0 || r->answer != SCOUT_OK || !run_to_end(r, 0)) return;
     replay_count_nonfinite(r, &r->steps[c->steps[last]]);
-    if (r->pass.number > 1 || !r->two) return;
+    if (r->pass.number > 1 || !r->two || r->own_numbers) return;
     unsigned char *const want = replay_check_ends(r, 0);
     unsigned char *const got = want && run_to_end(r, 1) ? replay_check_ends(r, 1) : NULL;
     if (got) replay_check_end(r, want, got);

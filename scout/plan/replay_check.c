@@ -257,7 +257,7 @@ static bool is_float(dtype type) {
     return type == DTYPE_FP32 || type == DTYPE_FP16 || type == DTYPE_BF16 || type == DTYPE_FP64;
 }
 
-/* The next output of the model that both lanes make; -1: there is none. `bytes`: of those before it. */
+/* The next output of the model that a step makes; -1: there is none. `bytes`: of those before it. */
 static int next_end(const replay *r, int tensor, size_t *bytes) {
     const operation_flow *f = replay_flow(r, 0);
     if (tensor >= 0) *bytes += (size_t)f->tensors[tensor].bytes;

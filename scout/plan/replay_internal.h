@@ -164,6 +164,7 @@ struct replay {
         double error, relative; /* to its tolerance */
     } seen;
     int64_t nonfinite;       /* of what the last launch of a run makes by default */
+    bool own_numbers;        /* what only the plan has reads numbers of its own: its lane ends in others */
     struct {                 /* what a run of each lane ends in: the model's outputs, held against each other */
         int compared, worst; /* worst: a tensor */
         double error;

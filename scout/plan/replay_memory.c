@@ -160,6 +160,7 @@ static replay_place place_activation(layout *l, const replay_step *s, uint32_t t
     if (made && !bounded) return (replay_place){REPLAY_ACTIVATIONS, l->item[owner], offset};
     if (made && tensor >= 0) r->places_found--;
     const bool own = owner < 0 || made;
+    r->own_numbers = r->own_numbers || (own && s->flow > 0);
     int *slot = own ? &l->input_slot[s->unit * SCOUT_MAX_TENSORS + (int)t] : &l->slot[owner];
     const uint64_t bytes = own ? want->bytes : (uint64_t)f->tensors[owner].bytes;
     if (*slot < 0)
@@ -179,6 +180,7 @@ static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, 
     /* A weight whose zeros matter is all of its tensor, and no other operation's. */
     const bool shares =
         owner >= 0 && (!given || ((uint64_t)f->tensors[owner].bytes == want->bytes && l->slot[owner] < 0));
+    r->own_numbers = r->own_numbers || (s->flow > 0 && (owner < 0 || owner >= replay_flow(r, 0)->tensor_count));
     int *slot = shares ? &l->slot[owner] : NULL;
     if (slot && *slot >= 0 && r->slots[*slot].region == REPLAY_WEIGHTS) {
         share_slot(r, *slot, &u->op, want);
@@ -234,6 +236,7 @@ void replay_memory_plan(replay *r) {
     layout l = {.replay = r};
     r->slot_count = 0;
     r->places_found = r->places = 0;
+    r->own_numbers = false;
     l.bound = arena_calloc(&r->arena, (size_t)r->step_count + 1, sizeof *l.bound);
     l.item = minus_ones(&r->arena, f->tensor_count);
     l.slot = minus_ones(&r->arena, f->tensor_count);

@@ -59,22 +59,27 @@ static void set_up(run *r, run_item *i) {
     if (f->recognised && item_of(r, f->recognised)->source == RUN_LEFT) need(item_of(r, f->recognised), i->weight);
 }
 
-/* What regions would run as. */
+/* What regions would run as: with channels last alone, or a part of others in the file's order. */
+static void need_turned(run *r, int item, double times) {
+    run_item *i = &r->items[item];
+    const oprec *rec = &i->operation->rec;
+    if (item < r->layouts->own && i->operation->count > 0) return;
+    i->stands += times;
+    need(i, i->stands * ((double)rec->bytes_read + (double)rec->bytes_written));
+    if (item < r->layouts->own) return;
+    i->for_fusion = true; /* in an exhaustive run it was asked for before */
+    i->stage = RUN_TURNED;
+}
+
 static void set_up_turned(run *r) {
+    const layouts *l = r->layouts;
     const operation_flow *f = r->list.flow;
-    double *bytes = arena_array(&r->arena, double, r->list.count);
-    for (int k = 0; r->layouts->region_count > 0 && k < f->occurrence_count; k++) {
-        const int item = r->layouts->turned[k];
-        if (item < r->layouts->own) continue;
-        const oprec *rec = &r->list.items[item].rec;
-        r->items[item].stands += (double)f->occurrences[k].times;
-        bytes[item] += (double)f->occurrences[k].times * ((double)rec->bytes_read + (double)rec->bytes_written);
-    }
-    for (int k = r->layouts->own; k < r->list.count && !r->options->only; k++) {
-        const oprec *rec = &r->list.items[k].rec;
-        need(&r->items[k], fmax(bytes[k], (double)rec->bytes_read + (double)rec->bytes_written));
-        r->items[k].stands = fmax(r->items[k].stands, 1); /* a conversion */
-        r->items[k].stage = RUN_TURNED;
+    if (l->region_count == 0 || r->options->only) return;
+    for (int k = 0; k < f->occurrence_count; k++)
+        if (l->turned[k] >= 0) need_turned(r, l->turned[k], (double)f->occurrences[k].times);
+    for (int k = 0; k < f->tensor_count; k++) {
+        if (l->images[k].there >= 0) need_turned(r, l->images[k].there, 1);
+        if (l->images[k].back >= 0) need_turned(r, l->images[k].back, 1);
     }
 }
 

@@ -297,7 +297,9 @@ typedef struct run_plan {
 void run_plan_choose(run *r, run_plan *to);
 /* What occurrences of a plan are of: the file's, or those of the model with regions turned. */
 const operation_flow *run_plan_flow(const run *r, const run_plan *plan);
-/* Every operation of the regions that it turns has a figure, or has none in the file's order either. */
+/* Whether an occurrence is of a fusion's part. */
+bool run_plan_is_part(const run *r, const operation_flow *f, int occurrence, const operation *part);
+/* Every operation of the regions that it turns has a figure just where it has one in the file's order. */
 bool run_plan_known(const run *r, const run_plan *plan);
 /* Its region, each operation by itself, takes hardly longer turned than as the file has it. */
 bool run_plan_may_turn(run *r, const fusion *f);

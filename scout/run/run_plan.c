@@ -139,15 +139,18 @@ static double cost_of(const run *r, const run_plan *plan, int index, const int *
     return ratio > 0 ? sum * ratio : sum;
 }
 
+/* One that was split by its weights stands there under several items of its entry. */
+bool run_plan_is_part(const run *r, const operation_flow *f, int occurrence, const operation *part) {
+    const int item = f->occurrences[occurrence].operation;
+    const operation *is = item >= 0 ? &r->list.items[item] : NULL;
+    return is == part || (is && is->source && is->source == part->source);
+}
+
 /* A place of a fusion in the run that is planned; false: its operations are others there, turned or not. */
 static bool is_site(const planner *p, const fusion *f, int *site) {
-    const operation *list = p->r->list.items;
     for (int k = 0; k < f->op_count; k++) {
         site[k] = p->at ? p->at[site[k]] : site[k];
-        const int item = p->flow->occurrences[site[k]].operation;
-        const operation *is = item >= 0 ? &list[item] : NULL;
-        if (!is) return false;
-        if (is != f->ops[k] && (!is->source || is->source != f->ops[k]->source)) return false;
+        if (!run_plan_is_part(p->r, p->flow, site[k], f->ops[k])) return false;
     }
     return true;
 }
@@ -237,14 +240,15 @@ bool run_plan_known(const run *r, const run_plan *plan) {
     for (int k = 0; as && k < as->flow->occurrence_count; k++) {
         const int from = as->from[k];
         if (as->flow->occurrences[k].operation < 0) continue; /* a transposition that does nothing */
-        const bool needs = from < 0 || each_us(plan, &r->list.flow->occurrences[from]) > 0;
-        if (needs && !(each_us(plan, &as->flow->occurrences[k]) > 0)) return false;
+        const bool file = from < 0 || each_us(plan, &r->list.flow->occurrences[from]) > 0;
+        if (file != (each_us(plan, &as->flow->occurrences[k]) > 0)) return false; /* both lanes do the same work */
     }
     return true;
 }
 
 /* The same with one more region turned, where that is known and takes less. */
 static void try_region(run *r, run_plan *to, const run_plan *begun, int region) {
+    const arena_mark mark = arena_save(&r->arena);
     run_plan other = *begun;
     const int regions = r->layouts->region_count;
     other.fusions = arena_array(&r->arena, run_planned, r->fusions.count);
@@ -253,10 +257,13 @@ static void try_region(run *r, run_plan *to, const run_plan *begun, int region) 
     memcpy(other.turned, to->turned, (size_t)regions * sizeof *other.turned);
     other.turned[region] = true;
     other.as = layouts_rewrite(r->layouts, r->list.flow, other.turned, &r->arena);
-    if (!run_plan_known(r, &other)) return;
-    plan_run_of(r, &other);
-    const double bound = fmin(to->bound_us, other.bound_us);
-    if (other.cost_us < to->cost_us) *to = other;
+    const bool known = run_plan_known(r, &other);
+    if (known) plan_run_of(r, &other);
+    const double bound = known ? fmin(to->bound_us, other.bound_us) : to->bound_us;
+    if (known && other.cost_us < to->cost_us)
+        *to = other;
+    else
+        arena_rewind(&r->arena, mark);
     to->bound_us = bound;
 }
 
@@ -280,7 +287,7 @@ static turning may_turn(run *r, int region) {
             read[items[n]] = true;
         }
         pending = pending || r->items[items[1]].source == RUN_PENDING;
-        known = known && (of[items[1]].each_us > 0 || !(of[items[0]].each_us > 0));
+        known = known && (of[items[1]].each_us > 0) == (of[items[0]].each_us > 0);
         file_us += (double)at->times * fmax(of[items[0]].each_us, 0);
         turned_us += (double)at->times * fmax(of[items[1]].each_us, 0);
     }

@@ -244,10 +244,7 @@ static bool read_implementation(reader *x, int index, const json_t *from) {
 static bool is_site(const reader *x, const fusion *f, const int *members) {
     const operation_flow *flow = run_plan_flow(x->r, x->to);
     for (int k = 0; k < f->op_count; k++) {
-        const int item = flow->occurrences[x->numbered[members[k]]].operation;
-        const operation *is = item >= 0 ? &x->r->list.items[item] : NULL;
-        if (!is) return false;
-        if (is != f->ops[k] && (!is->source || is->source != f->ops[k]->source)) return false;
+        if (!run_plan_is_part(x->r, flow, x->numbered[members[k]], f->ops[k])) return false;
     }
     for (int k = 0; k < f->site_count; k++)
         if (memcmp(&f->sites[k * f->op_count], members, (size_t)f->op_count * sizeof *members) == 0) return true;
@@ -297,7 +294,19 @@ static int region_told(const reader *x, const json_t *row) {
     return region;
 }
 
-static bool read_turned(reader *x, const json_t *list) {
+static bool has_conversions(const reader *x, const json_t *root, const int *numbers) {
+    const json_t *told = json_object_get(root, "conversions");
+    json_builder b = {0};
+    status st = {0};
+    if (!x->to->as) return told == NULL;
+    json_t *wanted = json_finish(&b, conversions_json(x->to, numbers, &b), &st);
+    const bool same = wanted && told && json_equal(told, wanted);
+    json_decref(wanted);
+    return same;
+}
+
+static bool read_turned(reader *x, const json_t *root) {
+    const json_t *list = json_object_get(root, "turned");
     run *r = x->r;
     run_plan *to = x->to;
     to->as = NULL;
@@ -310,6 +319,8 @@ static bool read_turned(reader *x, const json_t *list) {
     }
     if (json_array_size(list) > 0) to->as = layouts_rewrite(r->layouts, r->list.flow, to->turned, &r->arena);
     const int *numbers = numbers_of(r, to), count = run_plan_flow(r, to)->occurrence_count;
+    if (!has_conversions(x, root, numbers))
+        return refuse(x, "its conversions are not those that the regions which it turns need");
     x->numbered = arena_array(&r->arena, int, count);
     for (int k = 0; k < count; k++) x->numbered[numbers[k]] = k;
     return true;
@@ -317,7 +328,7 @@ static bool read_turned(reader *x, const json_t *list) {
 
 static bool read_all(reader *x, const json_t *root) {
     const json_t *list = json_object_get(root, "implementations"), *groups = json_object_get(root, "groups");
-    if (!read_turned(x, json_object_get(root, "turned"))) return false;
+    if (!read_turned(x, root)) return false;
     const size_t most = (size_t)run_plan_flow(x->r, x->to)->occurrence_count;
     x->count = (int)json_array_size(list);
     if (json_array_size(list) > (size_t)x->r->item_count)

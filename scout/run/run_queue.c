@@ -113,9 +113,15 @@ static int by_weight(const void *a, const void *b) {
 
 /* Half of a budget is shared alike: each operation needs its tensors, its check and its blocks. */
 static void level_weights(run *r) {
-    double mean = 0;
-    for (int k = 0; k < r->list.count; k++) mean += r->items[k].weight / r->list.count;
-    for (int k = 0; k < r->list.count; k++) r->items[k].weight += mean;
+    double sum = 0;
+    int count = 0;
+    for (int k = 0; k < r->list.count; k++) {
+        if (r->items[k].stage != RUN_OPERATIONS) continue; /* weighed by bytes, among fusions */
+        sum += r->items[k].weight;
+        count++;
+    }
+    for (int k = 0; k < r->list.count; k++)
+        if (r->items[k].stage == RUN_OPERATIONS) r->items[k].weight += sum / count;
 }
 
 /* Where a byte comes with less than an operation, memory is the bound on every device, and no peak is asked for. */
@@ -161,7 +167,8 @@ static double expected_us(const run *r, const run_item *i) {
 static double expected_share(run *r, const run_item *i) {
     if (r->expected_us == 0)
         for (int k = 0; k < r->list.count; k++)
-            if (r->items[k].source != RUN_LEFT) r->expected_us += expected_us(r, &r->items[k]);
+            if (r->items[k].source != RUN_LEFT && !run_fusion_is_turned(&r->items[k]))
+                r->expected_us += expected_us(r, &r->items[k]);
     const double mine = expected_us(r, i);
     return r->expected_us > 0 && mine > 0 ? fmin(mine / r->expected_us, 1) : 0;
 }
@@ -570,6 +577,7 @@ static json_t *next(void *context, int device, int *job) {
         }
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         const bool ready = pass_over(r);
+        if (ready && &r->items[r->order[r->at]] != i) continue; /* it has its own questions */
         run_item *const filler = ready ? NULL : fill_in(r);
         if (filler) return begin(r, device, filler, job);
         if (!ready && r->budget.end > 0) take_from_behind(r);

@@ -257,7 +257,7 @@ static const char *spoilt(const replay_run *w, const json_t *facts) {
     for (int k = 0; as && json_array_size(out) > 0 && k < as->flow->occurrence_count; k++) {
         const int item = as->flow->occurrences[k].operation, from = as->from[k];
         const int file = from >= 0 ? r->list.flow->occurrences[from].operation : item;
-        if (item < 0 || (item == file && item < r->layouts->own)) continue;
+        if (item < 0 || (from >= 0 && item == file)) continue; /* idle, or in both lanes alike */
         if (item >= 0 && is_in(out, r->list.items[item].id)) return r->list.items[item].id;
         if (file >= 0 && is_in(out, r->list.items[file].id)) return r->list.items[file].id;
     }

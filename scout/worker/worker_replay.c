@@ -55,6 +55,12 @@ static void read_fusions(worker_replay *w, const json_t *list) {
     w->request.fusion_count = (int)n;
 }
 
+/* By what makes it another one may differ. */
+static bool is_same_tensor(const operation_tensor *a, const operation_tensor *b) {
+    return a->bytes == b->bytes && a->source == b->source && a->offset == b->offset && a->lie == b->lie &&
+           a->constant == b->constant && a->kept == b->kept && a->type == b->type;
+}
+
 /* A plan in which some images are turned: it has all tensors of the file's dataflow, and others behind them. */
 static const int *read_from(worker_replay *w, const json_t *list) {
     const replay_request *q = &w->request;
@@ -62,9 +68,14 @@ static const int *read_from(worker_replay *w, const json_t *list) {
     if (q->planned->tensor_count < q->flow->tensor_count ||
         json_array_size(list) != (size_t)q->planned->occurrence_count || !json_object_get(w->body, "plan"))
         guard_fail(&w->guard, STATUS_ENVIRONMENT, "a replay whose plan is of another model");
+    for (int k = 0; k < q->flow->tensor_count; k++)
+        if (!is_same_tensor(&q->flow->tensors[k], &q->planned->tensors[k]))
+            guard_fail(&w->guard, STATUS_ENVIRONMENT, "a replay whose plan has other tensors than the model");
     for (int k = 0; k < q->planned->occurrence_count; k++) {
-        const json_int_t x = json_integer_value(json_array_get(list, (size_t)k));
-        if (x < -1 || x >= q->flow->occurrence_count)
+        const json_t *one = json_array_get(list, (size_t)k);
+        const json_int_t x = json_is_integer(one) ? json_integer_value(one) : -2;
+        if (x < -1 || x >= q->flow->occurrence_count ||
+            (x >= 0 && q->flow->occurrences[x].times != q->planned->occurrences[k].times))
             guard_fail(&w->guard, STATUS_ENVIRONMENT, "a replay whose plan has an occurrence that the model has not");
         from[k] = (int)x;
     }

@@ -1,5 +1,5 @@
 /* Regions with their channels last: which there are, what they become, and on random models that a rewritten run does
- * everything once, on tensors that were made before, in the order that each operation expects. */
+ * everything once, on tensors that were made before, and that operations of regions have turned ones. */
 #include "scout/plan/layouts.h"
 #include "tests/unit/scout/operation_fixture.h"
 
@@ -164,6 +164,8 @@ static void records(void) {
                            "norm;what=group;shape=16,30;layout=nhwc;type=fp32;weight=fp32;bias=1;channels=8"));
     UNIT_CHECK(
         key_becomes("norm;what=group;shape=4,120;type=fp32;weight=fp32;bias=1;channels=8", NULL)); /* of one image */
+    UNIT_CHECK(
+        key_becomes("norm;what=batch;shape=8,60;type=fp32;weight=fp32;bias=1;channels=8", NULL)); /* of one image */
     UNIT_CHECK(key_becomes("norm;what=batch;shape=32,15;type=fp32;weight=fp32;bias=1;channels=16", NULL));
     UNIT_CHECK(key_becomes("norm;what=layer;shape=16,30;type=fp32;weight=fp32;bias=1", NULL));
     UNIT_CHECK(key_becomes("move;what=concat;shape=2,8,6,5;type=fp32;axis=1;inputs=2;sizes=3,5",
@@ -233,6 +235,25 @@ static void what_is_no_region(void) {
         finds_none("{\"c\": {\"op\": \"conv\", \"layout\": \"nhwc\", \"shape\": [1, 4, 4, 8], \"input\": [1, 4, 4, 4],"
                    " \"kernel\": [1, 1], \"inputs\": [\"x\"]}}",
                    256));
+}
+
+/* A filter that is computed lies the same in both orders, and would be turned as an image is. */
+static void a_computed_filter(void) {
+    static const char text[] =
+        "{\"i\": {\"op\": \"elementwise\", \"what\": \"relu\", \"shape\": [1, 4, 6, 6], \"inputs\": [\"x\"]},"
+        " \"f\": {\"op\": \"softmax\", \"shape\": [96, 3], \"inputs\": [\"x\"]},"
+        " \"c\": {\"op\": \"conv\", \"shape\": [1, 8, 6, 6], \"input\": [1, 4, 6, 6], \"kernel\": [3, 3],"
+        " \"pads\": [1, 1, 1, 1], \"inputs\": [\"i\"]}}";
+    static const reads given[] = {{{-1}, 1}, {{-1}, 1}, {{0}, 1}}, computed[] = {{{-1}, 1}, {{-1}, 1}, {{0, 1}, 2}};
+    UNIT_CHECK(read_text(text, NULL));
+    make_flow(given, 4 * 36 * 4);
+    UNIT_INT(layouts_find(&list, WORKSPACE, &a)->region_count, 1);
+    end();
+    UNIT_CHECK(read_text(text, NULL));
+    make_flow(computed, 4 * 36 * 4);
+    list.items[2].rec.weight_type = DTYPE_NONE;
+    UNIT_INT(layouts_find(&list, WORKSPACE, &a)->region_count, 0);
+    end();
 }
 
 /* ---- random models ---- */
@@ -379,6 +400,7 @@ int main(void) {
     UNIT_RUN(records);
     UNIT_RUN(transpositions);
     UNIT_RUN(what_is_no_region);
+    UNIT_RUN(a_computed_filter);
     UNIT_RUN(random_models);
     return unit_end();
 }
