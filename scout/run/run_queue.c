@@ -571,18 +571,13 @@ static json_t *next(void *context, int device, int *job) {
             run_item *const again = run_search_next(r, device, RUN_OPERATIONS, model_time(r), left_s);
             if (again) return begin(r, device, again, job);
         }
-        if (i->stage == RUN_TURNED_FUSIONS && !run_plan_may_turn(r, i->fusion)) {
-            run_fusion_skip(i);
-            continue;
-        }
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         const bool ready = pass_over(r);
-        if (ready && &r->items[r->order[r->at]] != i) continue; /* it has its own questions */
         run_item *const filler = ready ? NULL : fill_in(r);
         if (filler) return begin(r, device, filler, job);
         if (!ready && r->budget.end > 0) take_from_behind(r);
         i = &r->items[r->order[r->at]];
-        if (would_wait(r, i)) {
+        if (would_wait(r, i) || (i->stage == RUN_TURNED_FUSIONS && !run_plan_may_turn(r, i->fusion))) {
             run_fusion_skip(i);
             continue;
         }
