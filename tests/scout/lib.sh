@@ -71,3 +71,7 @@ finish() {
     echo "$passed passed, $failed failed, $skipped skipped"
     ((failed == 0))
 }
+
+field() { # FILE PYTHON-EXPRESSION of r   holds
+    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
+}

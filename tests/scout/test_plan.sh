@@ -3,9 +3,6 @@
 # refused. What a report says is set here, so that a busy machine changes nothing.
 source "$ROOT/tests/scout/lib.sh"
 
-field() { # FILE PYTHON-EXPRESSION of r   holds
-    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
-}
 export CEILING_SCOUT_PATIENCE=1
 extract=$(dirname "$SCOUT")/extract_ops
 mkdir model

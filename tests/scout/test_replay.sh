@@ -24,9 +24,6 @@ graph = {"memory": memory, "tensors": tensors, "occurrences": occurrences, "cuts
 json.dump({"schema": "ceiling-scout/ops/1", "model": {"name": "three"}, "ops": ops, "fusions": [], "graph": graph}, open(sys.argv[1], "w"))
 END
 }
-field() { # FILE PYTHON-EXPRESSION of r   holds
-    python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2"
-}
 
 mkdir -p model
 write_graph model/ops.json
