@@ -31,6 +31,18 @@ def reports(folder):
     return found
 
 
+def differences(one, other, place=""):
+    """The places where two documents differ, the deepest of them alone."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted(set(one) | set(other)):
+            yield from differences(one.get(key), other.get(key), f"{place}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for k, (here, there) in enumerate(zip(one, other)):
+            yield from differences(here, there, f"{place}[{k}]")
+    elif one != other:
+        yield place, one, other
+
+
 def same(one, other, *aside):
     left, right = reports(one), reports(other)
     for table in (left, right):
@@ -46,9 +58,8 @@ def same(one, other, *aside):
         if a is None or b is None:
             print(f"    {name}: only in one of them")
             continue
-        for key in sorted(set(a) | set(b)):
-            if a.get(key) != b.get(key):
-                print(f"    {name}: {key}: {json.dumps(a.get(key))[:400]} != {json.dumps(b.get(key))[:400]}")
+        for place, here, there in differences(a, b):
+            print(f"    {name}: {place}: {json.dumps(here)[:90]} != {json.dumps(there)[:90]}")
     return False
 
 

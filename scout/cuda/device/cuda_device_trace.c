@@ -37,14 +37,18 @@ static struct {
     CUptiResult (*next)(uint8_t *buffer, size_t valid, CUpti_Activity **record);
     scout_trace_event *events; /* borrowed; NULL: what is recorded is not asked for */
     uint32_t count, most;      /* count: also of those that found no room */
+    uint64_t origin_ns;        /* where the first one began: of the time since 1970, a double has quarters of us */
 } cupti = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static double since_origin(uint64_t ns) { return 1e-9 * (double)(int64_t)(ns - cupti.origin_ns); }
 
 /* Of a graph; what the device does around it is of none. The graphs of empty launches are its own. */
 static void add(const char *name, uint64_t node, uint64_t start, uint64_t end) {
     if (!cupti.events || node == 0 || strstr(name, "stream_empty")) return;
+    if (cupti.count == 0) cupti.origin_ns = start;
     if (cupti.count < cupti.most) {
         scout_trace_event *e = &cupti.events[cupti.count];
-        e->start_s = 1e-9 * (double)start, e->end_s = 1e-9 * (double)end;
+        e->start_s = since_origin(start), e->end_s = since_origin(end);
         snprintf(e->name, sizeof e->name, "%s", name);
     }
     cupti.count++;
