@@ -66,7 +66,7 @@ typedef struct run_item {
     bool started, busy; /* busy: a device is at it */
     bool announced;     /* beside another one, so that it is prepared before its turn */
     bool ready;         /* it is */
-    bool again;         /* its first pass is made once more, with more time to search */
+    bool again;         /* its first pass is to be made once more, with more time to search; until then it has no other */
     bool unwritten;     /* its first report goes to disk once all jobs are handed out */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
@@ -153,6 +153,7 @@ typedef struct run {
     show_progress progress;
     budget budget;
     double began;  /* the first pass; 0: not yet */
+    bool led;      /* its first jobs were chosen */
     bool due;      /* there is something to measure */
     bool late;     /* later passes are over, but for what --min-time asks */
     expect expect; /* when it ends */
@@ -228,9 +229,11 @@ int run_queue_pending(const run *r);
 /* An item's part of the model's time by what is known of it; 1: it is a part of others, or all there is. */
 double run_search_share(const run *r, const run_item *i, double model_us);
 double run_search_places(const run_item *i); /* that it has in a run; 0: none */
-/* The heaviest of this device up to that stage whose search ended before all was tried, where it turned out to be worth
- * more: it is to be searched again, in its `budget_s`. NULL: there is none. */
-run_item *run_search_next(run *r, int device, run_stage last, double model_us, double left_s);
+/* Those of this device up to that stage whose search ended before all was tried, where they turned out to be worth
+ * more, are to be searched again, each in its `budget_s`. */
+void run_search_look(run *r, int device, run_stage last, double model_us, double left_s);
+/* Of these the one with most time that is prepared, or, `wait`, that may have to be. NULL: there is none. */
+run_item *run_search_next(run *r, int device, bool wait);
 
 /* run_compare.c */
 /* Refuses unknown names, and fills search.candidate of a comparison. The devices are known. */

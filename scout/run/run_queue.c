@@ -247,10 +247,12 @@ static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
     return to;
 }
 
+/* Of several devices, none knows what it will be given. */
+static bool is_ahead(const run *r, const run_device *d) { return d->about->ahead && r->device_count == 1; }
+
 /* The next ones in the order of this pass that were not announced before. A sequence waits until all of its parts are
  * measured: they decide what it is made of. */
-static json_t *announce(run *r, const run_item *now, json_builder *b) {
-    json_t *list = json_new_array(b);
+static void announce(run *r, const run_item *now, json_t *list, json_builder *b) {
     int count = 0;
     for (int k = r->at; k < r->item_count && count < AHEAD; k++) {
         run_item *i = &r->items[r->order[k]];
@@ -263,7 +265,16 @@ static json_t *announce(run *r, const run_item *now, json_builder *b) {
         i->announced = true;
         json_push(b, list, measure_body(r, i, 1, b));
     }
-    return list;
+}
+
+/* What is to be searched again, whatever is measured meanwhile. */
+static void announce_again(run *r, json_t *list, json_builder *b) {
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        if (!i->again || i->announced || i->busy) continue;
+        i->announced = true;
+        json_push(b, list, measure_body(r, i, 1, b));
+    }
 }
 
 static int pass_of(const run_item *i) { return i->again ? 1 : figures_passes(i->measurement) + 1; }
@@ -285,8 +296,12 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     if (r->options->min_time_s > 0) json_put_real(&b, to, "least_s", r->options->min_time_s / FIRST_LOOK);
     if (r->options->samples) json_put_bool(&b, to, "samples", true);
     json_put_int(&b, to, "seed", (int64_t)(mix(job * 64 + (uint64_t)pass) >> 12));
-    /* of several devices, none knows what it will be given */
-    if (pass == 1 && d->about->ahead && r->device_count == 1) json_put(&b, to, "ahead", announce(r, i, &b));
+    if (is_ahead(r, d)) {
+        json_t *const list = json_new_array(&b);
+        announce_again(r, list, &b);
+        if (pass == 1) announce(r, i, list, &b);
+        json_put(&b, to, "ahead", list);
+    }
     to = json_finish(&b, to, &st);
     if (!to && r->failure.code == STATUS_OK)
         status_set(&r->failure, st.code, "%.120s, pass %d: %.300s", i->operation->name, pass, st.text);
@@ -365,7 +380,7 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us, dou
     const bool more = r->options->target_ci > 0 || r->options->min_time_s > 0;
     if (i->source == RUN_CACHED && r->budget.end == 0 && !more) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
-    if (i->busy || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
+    if (i->busy || i->again || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
     if (is_short(r, i) || r->late) return is_short(r, i);
     if (run_fusion_is_turned(i)) return false; /* the replay decides about regions, and not each of its operations */
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
@@ -434,7 +449,8 @@ static run_item *next_pass(run *r, int device) {
     const double end_s = budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now);
     r->late = now >= end_s;
     if (r->late && (r->budget.end > 0 || !(r->options->min_time_s > 0))) return NULL;
-    run_item *const again = r->late ? NULL : run_search_next(r, device, RUN_PARTS, model_us, end_s - now);
+    if (!r->late) run_search_look(r, device, RUN_PARTS, model_us, end_s - now);
+    run_item *const again = r->late ? NULL : run_search_next(r, device, !is_ahead(r, &r->devices[device]));
     if (again) return again;
     for (int turn = 0; turn < 2; turn++) { /* what was left out before */
         for (; r->pass <= (int)estimate_last_look(); r->pass++) {
@@ -443,16 +459,18 @@ static run_item *next_pass(run *r, int device) {
         }
         r->pass = least_wanted(r, model_us, wide);
     }
-    const bool enough = r->late || r->options->target_ci > 0;
+    run_item *const awaited = r->late ? NULL : run_search_next(r, device, true);
+    const bool enough = awaited || r->late || r->options->target_ci > 0;
+    if (awaited) return awaited;
     return enough || run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device);
 }
 
 /* ---- while jobs are prepared ---- */
 
-static void bring_forward(run *r, int k) {
+static void bring_forward(run *r, int k, int to) {
     const int chosen = r->order[k];
-    memmove(&r->order[r->at + 1], &r->order[r->at], (size_t)(k - r->at) * sizeof *r->order);
-    r->order[r->at] = chosen;
+    memmove(&r->order[to + 1], &r->order[to], (size_t)(k - to) * sizeof *r->order);
+    r->order[to] = chosen;
 }
 
 /* What is being prepared beside gives way to the next of its stage that is ready. False: none is. */
@@ -463,7 +481,7 @@ static bool pass_over(run *r) {
         if (i->source != RUN_PENDING || i->started || (i->announced && !i->ready)) continue;
         if ((i->stage == RUN_OPERATIONS) != (first->stage == RUN_OPERATIONS)) break;
         if (!i->announced && k > r->at) continue;
-        bring_forward(r, k);
+        bring_forward(r, k, r->at);
         return true;
     }
     return false;
@@ -488,7 +506,7 @@ static void take_from_behind(run *r) {
             const run_item *i = &r->items[r->order[k]];
             if (i->source != RUN_PENDING || i->started || i->stage != RUN_OPERATIONS) continue;
             if (light && !kinds_light(i->operation->rec.kind)) continue;
-            bring_forward(r, k);
+            bring_forward(r, k, r->at);
             return;
         }
 }
@@ -531,17 +549,28 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
     return measure_job(r, &r->devices[device], i);
 }
 
-/* Libraries take a second to be loaded, and long to say how. The first few jobs are such as ask none, while the others
- * are prepared beside them. */
+/* Libraries take a second to be loaded, and long to say how. The first few jobs are such as ask none, and are announced
+ * first, while the others are prepared beside them. They leave the clock alone, which a load that power caps does not.
+ */
 static void lead(run *r) {
     enum { LEAD = 16 };
-    for (int k = r->at; r->at < LEAD && k < r->item_count; k++) {
+    r->led = true;
+    for (int k = 0, count = 0; count < LEAD && k < r->item_count; k++) {
         const run_item *i = &r->items[r->order[k]];
         if (i->stage != RUN_OPERATIONS) return;
-        if (i->source != RUN_PENDING || !kinds_light(i->operation->rec.kind)) continue;
-        bring_forward(r, k);
-        return;
+        if (i->source == RUN_PENDING && kinds_light(i->operation->rec.kind)) bring_forward(r, k, count++);
     }
+}
+
+/* Fusions are held against what their parts run as: what is to be searched again comes first, and while it is prepared
+ * what else is open. */
+static run_item *before_fusions(run *r, int device) {
+    const double left_s = budget_operations_left(&r->budget, run_now());
+    run_search_look(r, device, RUN_OPERATIONS, model_time(r), left_s);
+    run_item *const again = run_search_next(r, device, !is_ahead(r, &r->devices[device]));
+    run_item *const awaited = again ? again : run_search_next(r, device, true);
+    run_item *const filler = again || !awaited ? NULL : fill_in(r);
+    return filler ? filler : awaited;
 }
 
 static json_t *next(void *context, int device, int *job) {
@@ -560,17 +589,14 @@ static json_t *next(void *context, int device, int *job) {
         return ceilings_job;
     }
     while (r->at < r->item_count) {
-        if (d->about->ahead && r->device_count == 1) lead(r);
+        if (!r->led && is_ahead(r, d)) lead(r);
         run_item *i = &r->items[r->order[r->at]];
         if (i->source != RUN_PENDING || i->started) {
             r->at++;
             continue;
         }
-        if (i->stage != RUN_OPERATIONS) { /* fusions are held against what their parts run as */
-            const double left_s = budget_operations_left(&r->budget, run_now());
-            run_item *const again = run_search_next(r, device, RUN_OPERATIONS, model_time(r), left_s);
-            if (again) return begin(r, device, again, job);
-        }
+        run_item *const first = i->stage != RUN_OPERATIONS ? before_fusions(r, device) : NULL;
+        if (first) return begin(r, device, first, job);
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         const bool ready = pass_over(r);
         run_item *const filler = ready ? NULL : fill_in(r);

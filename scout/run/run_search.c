@@ -55,21 +55,25 @@ static double seconds_of(const run *r, const run_item *i, double model_us, doubl
     return most * share > WORTH ? budget_search_again(&r->budget, share, i->budget_s, left_s - beside_s) : 0;
 }
 
-run_item *run_search_next(run *r, int device, run_stage last, double model_us, double left_s) {
-    run_item *chosen = NULL;
-    double best = 0, budget_s = 0;
+void run_search_look(run *r, int device, run_stage last, double model_us, double left_s) {
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         const bool here = i->stage <= last && (i->device == device || r->device_count == 1);
-        const double share = here ? run_search_share(r, i, model_us) : 0;
-        const double seconds = share > best ? seconds_of(r, i, model_us, left_s) : 0;
+        const double seconds = here && !i->again ? seconds_of(r, i, model_us, left_s) : 0;
         if (!(seconds > 0)) continue;
-        chosen = i;
-        best = share;
-        budget_s = seconds;
+        i->again = true;
+        i->announced = i->ready = false;
+        i->budget_s = seconds;
+        left_s -= seconds;
     }
-    if (!chosen) return NULL;
-    chosen->again = true;
-    chosen->budget_s = budget_s;
+}
+
+run_item *run_search_next(run *r, int device, bool wait) {
+    run_item *chosen = NULL;
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        const bool here = i->device == device || r->device_count == 1;
+        if (here && i->again && !i->busy && (wait || i->ready) && (!chosen || i->budget_s > chosen->budget_s)) chosen = i;
+    }
     return chosen;
 }

@@ -34,13 +34,33 @@ static void it_leaves_time_for_what_takes_as_long_again(void) {
     i->source = RUN_MEASURED;
     i->measurement = cut("algo=0");
     i->budget_s = i->first_s = 0.1;
-    UNIT_CHECK(run_search_next(&r, 0, RUN_OPERATIONS, 5, 2) == i);
+    run_search_look(&r, 0, RUN_OPERATIONS, 5, 2);
     UNIT_CHECK(i->again && i->budget_s > 0.4);
+    i->again = false;
     i->budget_s = 0.1;
     i->first_s = 1.6; /* for the right result: 0.5 s are left */
-    UNIT_CHECK(!run_search_next(&r, 0, RUN_OPERATIONS, 5, 2));
-    UNIT_CHECK(run_search_next(&r, 0, RUN_OPERATIONS, 5, 4) == i);
+    run_search_look(&r, 0, RUN_OPERATIONS, 5, 2);
+    UNIT_CHECK(!i->again);
+    run_search_look(&r, 0, RUN_OPERATIONS, 5, 4);
+    UNIT_CHECK(i->again);
     json_decref(i->measurement);
+    arena_free(&r.arena);
+    end();
+}
+
+/* While it is prepared beside, what else is open has its turn. */
+static void it_waits_until_it_is_prepared(void) {
+    if (!UNIT_CHECK(read_words("gemm", "16,16,16", "fp32", 0, NULL))) return;
+    set_up();
+    run_item *i = &r.items[0];
+    UNIT_CHECK(!run_search_next(&r, 0, true));
+    i->again = true;
+    UNIT_CHECK(!run_search_next(&r, 0, false));
+    UNIT_CHECK(run_search_next(&r, 0, true) == i);
+    i->ready = true;
+    UNIT_CHECK(run_search_next(&r, 0, false) == i);
+    i->busy = true;
+    UNIT_CHECK(!run_search_next(&r, 0, true));
     arena_free(&r.arena);
     end();
 }
@@ -68,6 +88,7 @@ static void a_fusion_keeps_what_its_parts_run_as(void) {
 
 int main(void) {
     UNIT_RUN(it_leaves_time_for_what_takes_as_long_again);
+    UNIT_RUN(it_waits_until_it_is_prepared);
     UNIT_RUN(a_fusion_keeps_what_its_parts_run_as);
     return unit_end();
 }
