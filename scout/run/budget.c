@@ -17,7 +17,7 @@ static const double AGAIN_LEAST = 2, AGAIN_SHARE = 0.25;
 
 /* Until a clock stands still, and the whole seconds that a cap on power takes the mean of: an operation is worth these
  * from so much of the model's time on. */
-static const double HOLD_STILL = 0.8, HOLD_WHOLE = 1.5, HOLD_WORTH = 0.015;
+static const double HOLD_STILL = 0.8, HOLD_WHOLE = 1.5, HOLD_WORTH = 0.03;
 static const double HOLD_SHARE = 0.5, HOLD_LEAST = 0.1; /* of a first pass that a budget cuts; less shows nothing */
 
 static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; seconds, where there is no budget */

@@ -240,7 +240,7 @@ static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
     if (is_beside(r)) json_put_bool(b, to, "beside", true);
     json_put_text(b, to, "before", r->search.before);
     if (i->fusion && i->fusion->how == FUSION_SEQUENCE) {
-        if (pass == 1) run_fusion_choose(r, i);
+        if (pass == 1 && !i->announced) run_fusion_choose(r, i); /* once: plans are made for what was chosen */
         json_put(b, to, "parts", fusion_to_json(i->fusion, b));
     }
     json_put(b, to, "exclusions", run_faults_exclusions(r, b));
@@ -262,8 +262,8 @@ static void announce(run *r, const run_item *now, json_t *list, json_builder *b)
         if (i->announced) continue;
         i->budget_s = seconds_for(r, i, i->stage != RUN_OPERATIONS && now->stage == RUN_OPERATIONS);
         if (i->budget_s == 0) break;
-        i->announced = true;
         json_push(b, list, measure_body(r, i, 1, b));
+        i->announced = true;
     }
 }
 
@@ -272,8 +272,8 @@ static void announce_again(run *r, json_t *list, json_builder *b) {
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         if (!i->again || i->announced || i->busy) continue;
-        i->announced = true;
         json_push(b, list, measure_body(r, i, 1, b));
+        i->announced = true;
     }
 }
 
@@ -550,16 +550,18 @@ static json_t *begin(run *r, int device, run_item *i, int *job) {
 }
 
 /* Libraries take a second to be loaded, and long to say how. The first few jobs are such as ask none, and are announced
- * first, while the others are prepared beside them. They leave the clock alone, which a load that power caps does not.
- */
+ * first, while the others are prepared beside them; the smallest of them begin, while code is generated for the large
+ * ones. None is near a cap on power, after which the clock would have to be waited for. */
 static void lead(run *r) {
     enum { LEAD = 16 };
+    int count = 0;
     r->led = true;
-    for (int k = 0, count = 0; count < LEAD && k < r->item_count; k++) {
+    for (int k = 0; count < LEAD && k < r->item_count; k++) {
         const run_item *i = &r->items[r->order[k]];
-        if (i->stage != RUN_OPERATIONS) return;
+        if (i->stage != RUN_OPERATIONS) break;
         if (i->source == RUN_PENDING && kinds_light(i->operation->rec.kind)) bring_forward(r, k, count++);
     }
+    for (int k = 1; k < count; k++) bring_forward(r, k, 0);
 }
 
 /* Fusions are held against what their parts run as: what is to be searched again comes first, and while it is prepared

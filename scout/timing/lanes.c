@@ -69,8 +69,16 @@ typedef struct course {
     record *records;
     int count, baseline;
     double worked_s; /* burst: since the last pause */
+    struct {         /* blocks since the rounds began, one behind the other */
+        double began_s, seconds, late_s, late_cycles; /* late: from fallen_s on */
+    } load;
     bool lost;
 } course;
+
+/* Power is capped on a mean of a second, and a clock that has stood for half a second falls by a sixth for two tenths of
+ * it, once a second. From fallen_s after a load begins to LANES_WHOLE_S the mean is that of the long run, to whole_error
+ * (docs/h200-clock.md). */
+static const double fallen_s = 0.1, whole_error = 0.008;
 
 static double now_of(const course *c) { return c->clock->now(c->clock->context); }
 static bool runs(const lanes_lane *l) { return l->answer == SCOUT_OK && !l->raced_out; }
@@ -187,6 +195,12 @@ static uint32_t intervals_of(const lanes_lane *l, uint32_t launches, double bloc
     return (uint32_t)fmin(fmax(round(wanted), 1), INTERVALS);
 }
 
+/* The load goes on for so long at such a clock. */
+static void bear(course *c, double seconds, double hz) {
+    if (c->load.seconds >= fallen_s && hz > 0) c->load.late_s += seconds, c->load.late_cycles += seconds * hz;
+    c->load.seconds += seconds;
+}
+
 /* What a block took: it goes to the record. */
 static void keep(course *c, int lane, double sum_s, double launches, double missed_s, double hz) {
     lanes_lane *l = &c->lanes[lane];
@@ -194,6 +208,7 @@ static void keep(course *c, int lane, double sum_s, double launches, double miss
     const double launch_s = sum_s / launches;
     if (!(launch_s > 0)) return;
     l->launch_s = launch_s;
+    bear(c, sum_s, hz);
     if (r->count == BLOCKS) return;
     r->bad[r->count] = missed_s > c->rules->disturbed * sum_s;
     r->hz[r->count] = hz;
@@ -542,6 +557,8 @@ static void full_rounds(course *c) {
     const double settled_s = began_s + rules->settle_s;
     const bool played = plays(c);
     pace_all(c);
+    memset(&c->load, 0, sizeof c->load);
+    c->load.began_s = began_s;
     for (int k = 0; k < c->count && !c->lost; k++) {
         if (!runs(&c->lanes[k])) continue;
         c->records[k].count = 0;
@@ -576,12 +593,9 @@ static void full_rounds(course *c) {
 
 static const double first_s = 0.01; /* a load that the clock does not bear at all shows within so long */
 static const double held = 0.004;   /* it holds where the halves of still_s differ by no more */
-/* Power is capped on a mean: a clock may stand for a tenth of a second, and then fall. */
+/* A clock may stand for a tenth of a second, and then fall. */
 static const double still_s = 0.2;
 static const double still_most_s = 0.8;
-/* And what has stood for half a second falls by a sixth for two tenths of it, once a second. From fallen_s after a load
- * begins to LANES_WHOLE_S the mean is that of the long run, to whole_error (docs/h200-clock.md). */
-static const double fallen_s = 0.1, whole_error = 0.008;
 /* The long run of one load tells that of others to this part of how much it lies below what stands; where none is
  * known, to unknown_error. */
 static const double fall_error = 0.4, unknown_error = 0.05;
@@ -633,7 +647,7 @@ static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
     const double began_s = now_of(c), fall = c->rules->clock_fall;
     const double stop_s = fmin(c->rules->hold_s, still_most_s);
     const bool asked = c->rules->hold_s >= LANES_WHOLE_S;
-    double hz[CHUNKS] = {0}, passed_s = 0, seconds = 0, cycles = 0, apart = INFINITY;
+    double hz[CHUNKS] = {0}, passed_s = 0, apart = INFINITY;
     bool over = false;
     l->still_hz = 0;
     for (int n = 1;; n++) {
@@ -644,7 +658,7 @@ static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
             return;
         }
         passed_s = now_of(c) - began_s;
-        if (start_s >= fallen_s) seconds += passed_s - start_s, cycles += hz[CHUNKS - 1] * (passed_s - start_s);
+        bear(c, passed_s - start_s, hz[CHUNKS - 1]);
         if (!over && n > 1 && (n >= CHUNKS || passed_s >= stop_s)) { /* what is seen once may be on its way */
             const int half = (n < CHUNKS ? n : CHUNKS) / 2;
             const double before_hz = mean_of(&hz[CHUNKS - 2 * half], half),
@@ -653,10 +667,11 @@ static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
             apart = fabs(before_hz / after_hz - 1);
             over = apart <= held || passed_s >= stop_s;
         }
-        if (over && (passed_s >= LANES_WHOLE_S || !asked || l->still_hz >= able_hz)) break;
+        const bool whole = now_of(c) - c->load.began_s >= LANES_WHOLE_S;
+        if (over && (whole || !asked || l->still_hz >= able_hz)) break;
     }
-    const bool capped = l->still_hz < able_hz, whole = capped && asked && seconds > 0;
-    l->held_hz = whole ? cycles / seconds : capped ? (1 - fall) * l->still_hz : l->still_hz;
+    const bool capped = l->still_hz < able_hz, whole = capped && asked && c->load.late_s > 0;
+    l->held_hz = whole ? c->load.late_cycles / c->load.late_s : capped ? (1 - fall) * l->still_hz : l->still_hz;
     l->held_error = whole ? whole_error : capped ? hypot(apart, fall > 0 ? fall_error * fall : unknown_error) : apart;
     if (apart > held) l->still_hz = 0; /* what was seen last may lie anywhere between */
 }
