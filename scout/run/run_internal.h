@@ -67,6 +67,7 @@ typedef struct run_item {
     bool announced;     /* beside another one, so that it is prepared before its turn */
     bool ready;         /* it is */
     bool again;         /* its first pass is to be made once more, with more time to search; until then it has no other */
+    int judged;         /* 1 + the last stage of those among which that was asked */
     bool unwritten;     /* its first report goes to disk once all jobs are handed out */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */

@@ -638,7 +638,7 @@ static void take(run_item *i, const json_t *result, bool again) {
     if (json_get_positive(anew, "baseline_time_us") > 0) {
         json_decref(i->measurement);
         i->measurement = anew;
-        i->asked = 0;
+        i->asked = i->judged = 0;
         return;
     }
     json_decref(anew);

@@ -44,7 +44,7 @@ static bool is_held(const run *r, const run_item *i) {
 static double seconds_of(const run *r, const run_item *i, double model_us, double left_s) {
     const double share = run_search_share(r, i, model_us);
     if (r->search.compare || r->axes.count > 0) return 0;
-    if (i->source != RUN_MEASURED || i->busy || i->ended || i->derived || !(share > WORTH) || !is_cut(i) ||
+    if (i->source != RUN_MEASURED || i->ended || i->derived || !(share > WORTH) || !is_cut(i) ||
         is_held(r, i))
         return 0;
     report_figures f;
@@ -59,7 +59,9 @@ void run_search_look(run *r, int device, run_stage last, double model_us, double
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         const bool here = i->stage <= last && (i->device == device || r->device_count == 1);
-        const double seconds = here && !i->again ? seconds_of(r, i, model_us, left_s) : 0;
+        if (!here || i->again || i->busy || !i->measurement || i->judged > (int)last) continue;
+        const double seconds = seconds_of(r, i, model_us, left_s);
+        i->judged = (int)last + 1; /* time gets only less */
         if (!(seconds > 0)) continue;
         i->again = true;
         i->announced = i->ready = false;

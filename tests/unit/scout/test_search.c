@@ -37,10 +37,14 @@ static void it_leaves_time_for_what_takes_as_long_again(void) {
     run_search_look(&r, 0, RUN_OPERATIONS, 5, 2);
     UNIT_CHECK(i->again && i->budget_s > 0.4);
     i->again = false;
+    i->judged = 0;
     i->budget_s = 0.1;
     i->first_s = 1.6; /* for the right result: 0.5 s are left */
     run_search_look(&r, 0, RUN_OPERATIONS, 5, 2);
     UNIT_CHECK(!i->again);
+    run_search_look(&r, 0, RUN_OPERATIONS, 5, 4); /* asked once */
+    UNIT_CHECK(!i->again);
+    i->judged = 0;
     run_search_look(&r, 0, RUN_OPERATIONS, 5, 4);
     UNIT_CHECK(i->again);
     json_decref(i->measurement);
