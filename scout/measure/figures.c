@@ -704,16 +704,26 @@ bool figures_wide(const json_t *m) {
     return base && is_ok(base) && time_open(m, figures_ci(m));
 }
 
+bool figures_guessed(const json_t *m) {
+    double mhz, error;
+    const double slope = fmax(json_get_number(m, "clock_slope"), 0);
+    return figures_passes(m) >= FEW_PASSES && held_of(m, &mhz, &error) > 0 && error * slope > target_of(m);
+}
+
 /* Nothing is where more passes would decide nothing. */
+double figures_gain_open(const json_t *m) {
+    const json_t *base = baseline_of(m);
+    return base && is_ok(base) && figures_passes(m) < (int)estimate_decided ? gain_open(m, base) : 0;
+}
+
 double figures_open(const json_t *m) {
     const json_t *base = baseline_of(m);
     if (!base || !is_ok(base)) return 0;
     const double ci = figures_ci(m);
     if (!isfinite(ci)) return INFINITY;
     const bool host = json_is_true(json_object_get(m, "host"));
-    const int passes = figures_passes(m), decided = (int)estimate_decided;
     const bool to_last =
         !host || json_get_positive(m, "target_ci") > 0; /* a host's passes take long: unless it is asked */
-    const double time = passes < (to_last ? (int)estimate_last_look() : decided) && figures_wide(m) ? ci : 0;
-    return fmax(time, passes < decided ? gain_open(m, base) : 0);
+    const int most = to_last ? (int)estimate_last_look() : (int)estimate_decided;
+    return fmax(figures_passes(m) < most && figures_wide(m) ? ci : 0, figures_gain_open(m));
 }

@@ -37,9 +37,13 @@ const json_t *figures_leader(const json_t *measurement);
 /* By how much of itself the time of the operation is open, relative: what its interval leaves where it is wider than
  * the target, or what a winner that is not decided may gain. 0: nothing. Infinite: only one pass is known. */
 double figures_open(const json_t *measurement);
+double figures_gain_open(const json_t *measurement); /* the latter alone */
 
 /* The relative half width of the interval of the operation's time; infinite: only one pass is known. */
 double figures_ci(const json_t *measurement);
 
 /* Whether the interval of the operation's time is wider than the target. */
 bool figures_wide(const json_t *measurement);
+
+/* Whether it is because the clock of its load's long run is a guess: passes that do not hold that load leave it so. */
+bool figures_guessed(const json_t *measurement);

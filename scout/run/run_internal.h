@@ -72,6 +72,7 @@ typedef struct run_item {
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
     bool wide;          /* figures_wide, likewise */
+    bool guessed;       /* and it will stay so, for its load is not held again */
     double ci;          /* figures_ci */
     int asked;
     bool ended; /* a later pass failed: it has no more */

@@ -317,27 +317,33 @@ static void add_left(char *what, size_t room, double left_s) {
 
 /* ---- later passes ---- */
 
+static bool is_held_again(run *r, const run_item *i) {
+    return figures_hold_again(i->measurement) &&
+           budget_hold(&r->budget, expected_share(r, i), i->budget_s, true, run_now()) > 0;
+}
+
 /* Its figures say what is open, once after each pass. False: they say nothing. */
-static bool ask(run_item *i) {
+static bool ask(run *r, run_item *i) {
     const int passes = figures_passes(i->measurement);
     const bool known = json_number_value(json_object_get(i->measurement, "baseline_time_us")) > 0;
     if (i->source == RUN_LEFT || i->busy || i->derived || !known || passes == 0) return false;
     if (i->asked == passes) return true;
-    i->open = fmin(figures_open(i->measurement), 1);
     i->wide = figures_wide(i->measurement);
+    i->guessed = i->wide && figures_guessed(i->measurement) && !is_held_again(r, i);
+    i->open = fmin(i->guessed ? figures_gain_open(i->measurement) : figures_open(i->measurement), 1);
     i->ci = figures_ci(i->measurement);
     i->asked = passes;
     return true;
 }
 
 /* What of the model's time is open in an item, and worth another pass. */
-static double open_of(const run *r, run_item *i, double model_us) {
-    return ask(i) ? i->open * run_search_share(r, i, model_us) : 0;
+static double open_of(run *r, run_item *i, double model_us) {
+    return ask(r, i) ? i->open * run_search_share(r, i, model_us) : 0;
 }
 
 /* Operations whose times are not known as wanted may be a small part of the model's time. The least share of one that
  * goes on: all below it are such a part together. */
-static double wide_share(const run *r, double model_us) {
+static double wide_share(run *r, double model_us) {
     double *const shares = malloc(((size_t)r->list.count + 1) * sizeof *shares), sum = 0; /* of what goes no further */
     size_t count = 0, k = 0;
     if (!shares || !(model_us > 0) || run_on_host(r)) {
@@ -346,8 +352,8 @@ static double wide_share(const run *r, double model_us) {
     }
     for (int n = 0; n < r->list.count; n++) {
         run_item *i = &r->items[n];
-        if (!ask(i) || !i->wide || i->operation->count == 0) continue;
-        if (figures_passes(i->measurement) < (int)estimate_last_look())
+        if (!ask(r, i) || !i->wide || i->operation->count == 0) continue;
+        if (!i->guessed && figures_passes(i->measurement) < (int)estimate_last_look())
             shares[count++] = run_search_share(r, i, model_us);
         else
             sum += run_search_share(r, i, model_us);
@@ -374,7 +380,7 @@ static bool is_short(const run *r, const run_item *i) {
 }
 
 /* Between two looks a row goes on: what would be decided there was decided at the last one. */
-static bool wants_pass(const run *r, run_item *i, int pass, double model_us, double wide) {
+static bool wants_pass(run *r, run_item *i, int pass, double model_us, double wide) {
     const int passes = figures_passes(i->measurement);
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
     const bool more = r->options->target_ci > 0 || r->options->min_time_s > 0;
@@ -385,7 +391,7 @@ static bool wants_pass(const run *r, run_item *i, int pass, double model_us, dou
     if (run_fusion_is_turned(i)) return false; /* the replay decides about regions, and not each of its operations */
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
-           (passes < (int)estimate_last_look() && ask(i) && i->wide && i->operation->count > 0 && !i->fusion &&
+           (passes < (int)estimate_last_look() && ask(r, i) && i->wide && !i->guessed && i->operation->count > 0 && !i->fusion &&
             run_search_share(r, i, model_us) >= wide);
 }
 
@@ -401,7 +407,7 @@ void run_queue_look(run *r) {
 }
 
 /* The least pass that is wanted of anything: what was left out may be wanted once others go no further. */
-static int least_wanted(const run *r, double model_us, double wide) {
+static int least_wanted(run *r, double model_us, double wide) {
     int least = (int)estimate_last_look() + 1;
     for (int k = 0; k < r->item_count; k++) {
         const int pass = figures_passes(r->items[k].measurement) + 1;
@@ -419,7 +425,7 @@ static run_item *narrow(run *r, int device) {
         run_item *i = &r->items[k];
         const int passes = figures_passes(i->measurement);
         const bool here = i->device == device || r->device_count == 1;
-        if (!here || !i->changed || i->ended || i->operation->count == 0 || !ask(i)) continue;
+        if (!here || !i->changed || i->ended || i->operation->count == 0 || !ask(r, i)) continue;
         if (passes >= (int)estimate_last_look()) continue;
         if (estimate_look((size_t)passes) && i->ci <= NARROW) continue; /* it is looked at no more often than else */
         if (!chosen || i->ci > chosen->ci) chosen = i;

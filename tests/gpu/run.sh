@@ -21,6 +21,7 @@
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
 # QUICK: of part quick, the lists that tests/gpu/models_quick.py --make writes where the models are (out/quick).
+# PEERS: of part peers, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which (a pattern).
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
 # weights part sparse looks at (skipped without; BIN must hold extract_ops); SPARSE_BLOCKS: what it sweeps (64 128).
 # DEVICE: cuda:0.
@@ -30,7 +31,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end custom fusions claims quick whole allocations)
+    targets sparse models agree_kinds end_to_end custom fusions claims quick whole allocations peers)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -55,6 +56,7 @@ declare -A limits=(
     [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
     [quick]=260 [allocations]=260 # expected: four models three times each; six processes of fourteen operations
     [whole]=120 # expected: a few seconds for each model of part quick
+    [peers]=560 # about 50 for each of the models
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
     [end_to_end]=280) # about 30 for each of two by PyTorch; 60 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
@@ -392,6 +394,18 @@ part_whole() { # models of part quick as a whole, by the defaults and by what is
         cp "$folder/model.json" "$part/$name.json"
         cat "$part/$name.txt"
     done
+}
+part_peers() { # whole models beside PyTorch
+    local list name measured=()
+    for list in "${PEERS:-out/peers}"/${PEER:-*}.json; do
+        name=$(basename "$list" .json)
+        timed "$name" batch "$list" -o "$part/results/$name"
+        if [[ ! -e $part/results/$name/model.json ]]; then continue; fi
+        cp "$part/results/$name/model.json" "$part/$name.json"
+        measured+=("$name=$part/$name.json")
+        echo "$name: $(cut -d' ' -f1 "$part/$name.seconds") s with its replay"
+    done
+    "$here/peers.py" "$part/peers.json" "${measured[@]}" 2>"$part/peers.err" | tee "$part/peers.txt"
 }
 part_claims() { # what the documents claim that this project started from
     TORCH_LIBRARIES=$libraries CACHE_DIR=$cache timed claims "$here/claims.sh" "$part/results"

@@ -272,6 +272,7 @@ static void a_clock_that_is_not_known_is_asked_for_again(void) {
         held_mhz = k == 0 || k == 4 ? mhz[k] : 0, held_error = error[k];
         add(k + 1, ROWS({.name = "base", .us = 100 * pow(1600.0 / clock_mhz, 0.9)}));
         UNIT_CHECK(figures_hold_again(m) == (k == 3)); /* of fewer passes none can say */
+        UNIT_CHECK(figures_guessed(m) == (k == 3));    /* and no other pass would narrow it */
         near(number(m, "clock_mhz"), mhz[k]);
         clock_mhz -= 20;
     }

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Models as a whole beside PyTorch on one device: eager and compiled, each in one CUDA graph, as the replay of a plan is.
+
+    peers.py RESULT.json NAME=MODEL.JSON...      e.g. resnet50@b8=part/resnet50@b8.json
+
+NAME says the model and what its dimensions are bound to (MODEL@bBATCH or MODEL@bBATCH_sLENGTH); MODEL.JSON is what
+scout_batch wrote of the same model as a whole. The networks are torchvision's and transformers', with random weights, in
+fp16; convolutional ones with channels last. Prints a row for each, with the plan's time over the faster of both.
+"""
+import json
+import re
+import statistics
+import sys
+import time
+
+import torch
+
+WARM_S, WINDOW_S, WINDOWS = 0.5, 0.3, 5
+
+
+def vision(name):
+    import torchvision
+
+    def make(batch, length):
+        net = getattr(torchvision.models, name)(weights=None)
+        form = torch.contiguous_format if name.startswith(("vit", "swin")) else torch.channels_last
+        x = torch.randn(batch, 3, 224, 224, device="cuda").half().to(memory_format=form)
+        return net.half().cuda().eval().to(memory_format=form), {"args": (x,)}
+
+    return make
+
+
+def language(kind, config, **settings):
+    import transformers
+
+    def make(batch, length):
+        with torch.device("cuda"):
+            torch.set_default_dtype(torch.half)
+            net = getattr(transformers, kind)(getattr(transformers, config)(attn_implementation="sdpa", **settings))
+            torch.set_default_dtype(torch.float)
+        words = torch.randint(0, 30000, (batch, length), device="cuda")
+        given = {"input_ids": words}
+        if kind == "BertModel":
+            given["attention_mask"] = torch.ones_like(words)
+        else:
+            given["use_cache"] = False
+        return net.eval(), {"kwargs": given}
+
+    return make
+
+
+NETS = {
+    "resnet50": lambda: vision("resnet50"),
+    "mobilenet_v3": lambda: vision("mobilenet_v3_large"),
+    "swin_t": lambda: vision("swin_t"),
+    "vit_base": lambda: vision("vit_b_16"),
+    "bert_base": lambda: language("BertModel", "BertConfig"),
+    "gpt2": lambda: language("GPT2LMHeadModel", "GPT2Config"),
+    "llama2_7b": lambda: language("LlamaForCausalLM", "LlamaConfig"),
+}
+LENGTHS = {"bert_base": 128, "gpt2": 1024, "llama2_7b": 2048}
+
+
+def microseconds(call):
+    """Of a run in one CUDA graph, under load."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    graph.replay()
+    torch.cuda.synchronize()
+    began, runs = time.monotonic(), 0
+    while time.monotonic() - began < WARM_S:
+        graph.replay()
+        torch.cuda.synchronize()
+        runs += 1
+    each, taken = max(1, int(runs * WINDOW_S / WARM_S)), []
+    for _ in range(WINDOWS):
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        for _ in range(each):
+            graph.replay()
+        last.record()
+        torch.cuda.synchronize()
+        taken.append(first.elapsed_time(last) * 1e3 / each)
+    return statistics.median(taken)
+
+
+def measure(net, given):
+    args, kwargs = given.get("args", ()), given.get("kwargs", {})
+    found = {"eager_us": microseconds(lambda: net(*args, **kwargs))}
+    compiled = torch.compile(net, dynamic=False)
+    found["compiled_us"] = microseconds(lambda: compiled(*args, **kwargs))
+    return found
+
+
+def main():
+    rows = []
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; us")
+    print(f"{'':22}{'eager':>10}{'compiled':>10}{'defaults':>10}{'plan':>10}  plan over the faster")
+    for argument in sys.argv[2:]:
+        name, path = argument.split("=", 1)
+        model, batch, length = re.fullmatch(r"(\w+?)@b(\d+)(?:_s(\d+))?", name).groups()
+        whole = json.load(open(path))
+        row = {"model": name, "default_us": whole["default"]["time_us"],
+               "plan_us": (whole.get("best") or whole["default"])["time_us"]}
+        try:
+            with torch.no_grad():
+                row.update(measure(*NETS[model]()(int(batch), int(length or LENGTHS.get(model, 0)))))
+        except Exception as error:  # whatever a library raises: the others are measured all the same
+            row["error"] = str(error).strip().splitlines()[0][:160]
+        torch.compiler.reset()
+        torch.cuda.empty_cache()
+        times = [row[k] for k in ("eager_us", "compiled_us") if k in row]
+        if times:
+            row["ratio"] = row["plan_us"] / min(times)
+        cells = "".join(f"{row[k]:10.1f}" if k in row else f"{'-':>10}" for k in ("eager_us", "compiled_us", "default_us", "plan_us"))
+        print(f"{name:22}{cells}  {row.get('ratio', float('nan')):.3f}  {row.get('error', '')}", flush=True)
+        rows.append(row)
+        json.dump(rows, open(sys.argv[1], "w"), indent=1)
+
+
+if __name__ == "__main__":
+    main()
