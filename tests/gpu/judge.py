@@ -377,6 +377,13 @@ def whole(folder):
     verdict(found, f"whole: {len(found)} models")
 
 
+def peers(folder):
+    """The plan takes no longer than the faster of PyTorch's runs."""
+    for row in load(f"{folder}/peers.json"):
+        verdict(row.get("ratio", 2) <= 1, f"peers {row['model']}: {row['plan_us']:.1f} us by the plan, "
+                                          f"{row.get('ratio', float('nan')):.3f} of the faster of PyTorch's {row.get('error', '')}")
+
+
 def allocations(folder):
     """The verdict of the processes stands at its end."""
     lines = text(f"{folder}/repeat_beside.txt").strip().splitlines() or ["nothing was said"]
@@ -384,7 +391,7 @@ def allocations(folder):
     verdict(beyond == 0 and len(lines) > 2, f"allocations: {beyond} operations beyond; {lines[-1]}")
 
 
-PARTS = {"quick": quick, "whole": whole, "allocations": allocations, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
+PARTS = {"quick": quick, "whole": whole, "allocations": allocations, "peers": peers, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
          "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,

@@ -30,6 +30,7 @@ for run in 1 2 3 4 5; do keep "repeat/run_$run.txt" "repeat_$run.txt"; done
 keep agree/torch.txt agree.txt
 keep quick/quick.txt quick.txt
 keep allocations/repeat_beside.txt repeat_beside.txt
+keep peers/peers.txt peers.txt
 keep claims/results/claims.md claims.md
 if ran whole; then
     for path in "$from"/whole/*@*.json; do

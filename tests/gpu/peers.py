@@ -119,7 +119,7 @@ def main():
         if times:
             row["ratio"] = row["plan_us"] / min(times)
         cells = "".join(f"{row[k]:10.1f}" if k in row else f"{'-':>10}" for k in ("eager_us", "compiled_us", "default_us", "plan_us"))
-        print(f"{name:22}{cells}  {row.get('ratio', float('nan')):.3f}  {row.get('error', '')}", flush=True)
+        print(f"{name:22}{cells}  {row.get('ratio', float('nan')):.3f}  {row.get('error', '')}".rstrip(), flush=True)
         rows.append(row)
         json.dump(rows, open(sys.argv[1], "w"), indent=1)
 
