@@ -71,17 +71,14 @@ typedef struct course {
     double worked_s; /* burst: since the last pause */
     struct {         /* blocks since the rounds began, one behind the other */
         double began_s, seconds, late_s, late_cycles; /* late: from fallen_s on */
-        double part_hz;                               /* the mean of these up to part_s; 0: it is not reached */
     } load;
     bool lost;
 } course;
 
 /* Power is capped on a mean of a second, and a clock that has stood for half a second falls by a sixth for two tenths of
  * it, once a second. From fallen_s after a load begins to LANES_WHOLE_S the mean is that of the long run, to whole_error
- * (docs/h200-clock.md). Of another load at about such a clock the mean to part_s tells it nearly as well, for both fall
- * alike from then on. */
+ * (docs/h200-clock.md). */
 static const double fallen_s = 0.1, whole_error = 0.008;
-static const double part_s = 0.7, part_error = 0.0094, part_alike = 0.06;
 
 static double now_of(const course *c) { return c->clock->now(c->clock->context); }
 static bool runs(const lanes_lane *l) { return l->answer == SCOUT_OK && !l->raced_out; }
@@ -643,13 +640,6 @@ static double mean_of(const double *x, int count) {
     return sum / count;
 }
 
-/* How far a load like that one, which was held whole, lies below the mean up to part_s; 0: there was none like it. */
-static double fall_of_alike(const course *c) {
-    const lanes_learned *l = c->rules->learned;
-    const bool near = l->part_hz > 0 && fabs(c->load.part_hz / l->part_hz - 1) <= part_alike;
-    return near ? l->whole_hz / l->part_hz : 0;
-}
-
 /* It runs until its clock has stood still, and where power is capped for whole seconds, if these are asked for: the
  * clock goes to the lane, and how far from it the long run may be. */
 static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all) {
@@ -677,24 +667,12 @@ static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
             apart = fabs(before_hz / after_hz - 1);
             over = apart <= held || passed_s >= stop_s;
         }
-        const double loaded_s = now_of(c) - c->load.began_s;
-        if (loaded_s >= part_s && c->load.part_hz == 0 && c->load.late_s > 0)
-            c->load.part_hz = c->load.late_cycles / c->load.late_s;
-        const bool known = c->load.part_hz > 0 && fall_of_alike(c) > 0;
-        if (over && (loaded_s >= LANES_WHOLE_S || known || !asked || l->still_hz >= able_hz)) break;
+        const bool whole = now_of(c) - c->load.began_s >= LANES_WHOLE_S;
+        if (over && (whole || !asked || l->still_hz >= able_hz)) break;
     }
     const bool capped = l->still_hz < able_hz, whole = capped && asked && c->load.late_s > 0;
-    const double fell = whole && c->load.part_hz > 0 ? fall_of_alike(c) : 0;
-    l->held_hz = fell > 0 ? fell * c->load.part_hz
-                 : whole   ? c->load.late_cycles / c->load.late_s
-                 : capped  ? (1 - fall) * l->still_hz
-                           : l->still_hz;
-    l->held_error = fell > 0 ? part_error
-                    : whole   ? whole_error
-                    : capped  ? hypot(apart, fall > 0 ? fall_error * fall : unknown_error)
-                              : apart;
-    if (whole && fell == 0)
-        c->rules->learned->part_hz = c->load.part_hz, c->rules->learned->whole_hz = l->held_hz;
+    l->held_hz = whole ? c->load.late_cycles / c->load.late_s : capped ? (1 - fall) * l->still_hz : l->still_hz;
+    l->held_error = whole ? whole_error : capped ? hypot(apart, fall > 0 ? fall_error * fall : unknown_error) : apart;
     if (apart > held) l->still_hz = 0; /* what was seen last may lie anywhere between */
 }
 

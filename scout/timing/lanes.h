@@ -13,8 +13,6 @@ enum { LANES_RACE_ROUNDS = 2, LANES_BLOCKS = 1024 /* of a lane, that a pass keep
 typedef struct lanes_learned {
     double steady_hz; /* loads at this clock or a higher one hold it; 0: not known yet, as of */
     double most_hz;   /* the highest clock; infinite: the device does not tell */
-    double part_hz;   /* of a capped load that was held for LANES_WHOLE_S: its mean after about half of that, */
-    double whole_hz;  /* and at the end; 0: there was none yet */
 } lanes_learned;
 
 /* All that the method fixes for one pass. */
