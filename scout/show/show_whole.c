@@ -18,6 +18,20 @@ static void show_time_of(FILE *out, const char *name, const json_t *t) {
     fputc('\n', out);
 }
 
+/* Where each part was timed at the clock of its own load. */
+static void show_clock(FILE *out, const json_t *root) {
+    const json_t *first = json_object_get(root, "default");
+    const double at_us = json_get_positive(first, "at_clock_us"), us = json_get_positive(first, "time_us");
+    const int64_t launches = json_get_int(root, "launches", 0);
+    if (!(at_us > 0)) return;
+    fprintf(out, "            at the model's %.0f MHz they take %s", json_get_number(root, "clock_mhz"),
+            amount_time(at_us).s);
+    if (us > at_us && launches > 0)
+        fprintf(out, ", and each of %lld launches %s more among the others", (long long)launches,
+                amount_time((us - at_us) / (double)launches).s);
+    fputc('\n', out);
+}
+
 static double off(const json_t *one) {
     return json_get_positive(one, "default_us") - json_get_positive(one, "default_sum_us");
 }
@@ -84,6 +98,7 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
                  *best = json_object_get(root, "best");
     fputs("the model, measured as a whole\n", out);
     show_time_of(out, "defaults", json_object_get(root, "default"));
+    show_clock(out, root);
     if (json_is_object(best)) {
         show_time_of(out, json_is_true(json_object_get(root, "given")) ? "given" : "plan", best);
         const double ratio = json_get_positive(root, "ratio"), ci = json_get_number(root, "ratio_ci");
