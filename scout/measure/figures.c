@@ -706,8 +706,10 @@ bool figures_wide(const json_t *m) {
 
 bool figures_guessed(const json_t *m) {
     double mhz, error;
-    const double slope = fmax(json_get_number(m, "clock_slope"), 0);
-    return figures_passes(m) >= FEW_PASSES && held_of(m, &mhz, &error) > 0 && error * slope > target_of(m);
+    const bool held = figures_passes(m) >= FEW_PASSES && held_of(m, &mhz, &error) > 0 && error > held_well;
+    const double limit = hypot(target_of(m), floor_of(m)), ci = figures_ci(m);
+    const double guess = held ? error * fmax(json_get_number(m, "clock_slope"), 0) : 0;
+    return guess > limit && ci * ci - guess * guess <= limit * limit;
 }
 
 /* Nothing is where more passes would decide nothing. */

@@ -45,5 +45,6 @@ double figures_ci(const json_t *measurement);
 /* Whether the interval of the operation's time is wider than the target. */
 bool figures_wide(const json_t *measurement);
 
-/* Whether it is because the clock of its load's long run is a guess: passes that do not hold that load leave it so. */
+/* Whether a guess alone makes it wide, of the clock that its load holds in the long run: passes that do not hold that
+ * load leave it so. */
 bool figures_guessed(const json_t *measurement);

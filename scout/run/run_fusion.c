@@ -101,7 +101,7 @@ int run_fusion_set_up(run *r) {
 
 bool run_fusion_ready(const run *r, const run_item *i) {
     for (int k = 0; i->fusion && k < i->fusion->op_count; k++)
-        if (item_of(r, i->fusion->ops[k])->busy) return false;
+        if (item_of(r, i->fusion->ops[k])->busy || item_of(r, i->fusion->ops[k])->again) return false;
     return true;
 }
 

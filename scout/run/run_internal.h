@@ -66,13 +66,13 @@ typedef struct run_item {
     bool started, busy; /* busy: a device is at it */
     bool announced;     /* beside another one, so that it is prepared before its turn */
     bool ready;         /* it is */
-    bool again;         /* its first pass is to be made once more, with more time to search; until then it has no other */
-    int judged;         /* 1 + the last stage of those among which that was asked */
+    bool again;         /* its first pass is to be made once more, with more time to search, and no other before */
+    int judged;         /* 1 + the stage up to which that was asked; 0: not yet */
     bool unwritten;     /* its first report goes to disk once all jobs are handed out */
     bool changed;       /* it has passes that are in no cache yet */
     double open;        /* what figures_open said of it after `asked` passes: every pass asks all of them */
     bool wide;          /* figures_wide, likewise */
-    bool guessed;       /* and it will stay so, for its load is not held again */
+    bool guessed;       /* wide by a guess alone (figures_guessed), and its load is not held again */
     double ci;          /* figures_ci */
     int asked;
     bool ended; /* a later pass failed: it has no more */
@@ -101,6 +101,7 @@ typedef struct run_device {
     unsigned asked;     /* bits that were measured, or found to be impossible */
     unsigned again;     /* bits that were measured a second time */
     unsigned suspect;   /* bits that an operation was faster than */
+    bool restarted;     /* its worker was lost once: what is announced may not be prepared beside others */
     unsigned disturbed; /* bits whose cached peaks were, and that are measured again for that */
     unsigned flying;    /* bits that are being measured */
     unsigned before;    /* what was asked when that began */
@@ -234,8 +235,10 @@ double run_search_places(const run_item *i); /* that it has in a run; 0: none */
 /* Those of this device up to that stage whose search ended before all was tried, where they turned out to be worth
  * more, are to be searched again, each in its `budget_s`. */
 void run_search_look(run *r, int device, run_stage last, double model_us, double left_s);
-/* Of these the one with most time that is prepared, or, `wait`, that may have to be. NULL: there is none. */
-run_item *run_search_next(run *r, int device, bool wait);
+/* The one with most seconds among those that are prepared; `wait`: among all. Those for which no time is left any more
+ * keep what they have. NULL: there is none. */
+run_item *run_search_next(run *r, int device, bool wait, double left_s);
+void run_search_forget(run *r, const run_item *part); /* what it ran as, once it was searched again */
 
 /* run_compare.c */
 /* Refuses unknown names, and fills search.candidate of a comparison. The devices are known. */

@@ -76,8 +76,8 @@ static double *planned_us(const replay_run *w) {
     return us;
 }
 
-/* What the parts of the default take at the clock that the model holds: each was timed at that of its own load. 0: a
- * clock is not known. */
+/* What the parts of the default take at the clock that the model holds: each was timed at that of its own load, where
+ * the device told that. 0: the model's is not known. */
 static double at_clock_us(const replay_run *w, const json_t *row) {
     const double mhz = json_get_positive(row, "clock_mhz");
     double us = 0;
@@ -113,7 +113,8 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
     json_put_known(b, to, "sum_ci", sum_ci);
     json_put_known(b, to, "over_sum", us / sum.us);
     json_put_known(b, to, "over_sum_ci", hypot(ci, sum_ci));
-    if (!best && at_clock_us(w, row) > 0) json_put_real(b, to, "at_clock_us", at_clock_us(w, row));
+    const double at_us = best ? 0 : at_clock_us(w, row);
+    if (at_us > 0) json_put_real(b, to, "at_clock_us", at_us);
     return to;
 }
 

@@ -23,7 +23,8 @@ static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
 /* Where all that is done, a list of few operations goes on so long for what is known worse than that. */
 static const double NARROW_SECONDS = 1, NARROW = 0.004;
-static const double FILL_SHARE = 0.02; /* of a budget, that such a pass may take, by those before it */
+static const double FILL_SHARE = 0.02;   /* of a budget, that such a pass may take, by those before it */
+static const double AWAITED_SECONDS = 3; /* so long before the end nothing is waited for that is prepared beside */
 static const double LOAD_SECONDS = 1, LOAD_SHARE = 0.05; /* what the first job may load beside its budget */
 
 /* ---- the cache ---- */
@@ -239,6 +240,7 @@ static json_t *measure_body(run *r, run_item *i, int pass, json_builder *b) {
     json_put_text(b, to, "only", r->search.candidate);
     if (is_beside(r)) json_put_bool(b, to, "beside", true);
     json_put_text(b, to, "before", r->search.before);
+    json_put_bool(b, to, "again", i->again);
     if (i->fusion && i->fusion->how == FUSION_SEQUENCE) {
         if (pass == 1 && !i->announced) run_fusion_choose(r, i); /* once: plans are made for what was chosen */
         json_put(b, to, "parts", fusion_to_json(i->fusion, b));
@@ -391,8 +393,8 @@ static bool wants_pass(run *r, run_item *i, int pass, double model_us, double wi
     if (run_fusion_is_turned(i)) return false; /* the replay decides about regions, and not each of its operations */
     const bool host = json_is_true(json_object_get(i->measurement, "host"));
     return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
-           (passes < (int)estimate_last_look() && ask(r, i) && i->wide && !i->guessed && i->operation->count > 0 && !i->fusion &&
-            run_search_share(r, i, model_us) >= wide);
+           (passes < (int)estimate_last_look() && ask(r, i) && i->wide && !i->guessed && i->operation->count > 0 &&
+            !i->fusion && run_search_share(r, i, model_us) >= wide);
 }
 
 void run_queue_look(run *r) {
@@ -425,7 +427,7 @@ static run_item *narrow(run *r, int device) {
         run_item *i = &r->items[k];
         const int passes = figures_passes(i->measurement);
         const bool here = i->device == device || r->device_count == 1;
-        if (!here || !i->changed || i->ended || i->operation->count == 0 || !ask(r, i)) continue;
+        if (!here || !i->changed || i->ended || i->guessed || i->operation->count == 0 || !ask(r, i)) continue;
         if (passes >= (int)estimate_last_look()) continue;
         if (estimate_look((size_t)passes) && i->ci <= NARROW) continue; /* it is looked at no more often than else */
         if (!chosen || i->ci > chosen->ci) chosen = i;
@@ -447,6 +449,12 @@ static run_item *of_pass(run *r, int device, double model_us, double wide, bool 
     return chosen;
 }
 
+/* A second search is done at once: no thread prepares it, or little time is left. */
+static bool waits_for_none(const run *r, int device, double left_s) {
+    const run_device *d = &r->devices[device];
+    return !is_ahead(r, d) || d->restarted || left_s < AWAITED_SECONDS;
+}
+
 /* NULL: nothing is open, or there is no time left. */
 static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r), wide = wide_share(r, model_us);
@@ -456,7 +464,7 @@ static run_item *next_pass(run *r, int device) {
     r->late = now >= end_s;
     if (r->late && (r->budget.end > 0 || !(r->options->min_time_s > 0))) return NULL;
     if (!r->late) run_search_look(r, device, RUN_PARTS, model_us, end_s - now);
-    run_item *const again = r->late ? NULL : run_search_next(r, device, !is_ahead(r, &r->devices[device]));
+    run_item *const again = run_search_next(r, device, waits_for_none(r, device, end_s - now), end_s - now);
     if (again) return again;
     for (int turn = 0; turn < 2; turn++) { /* what was left out before */
         for (; r->pass <= (int)estimate_last_look(); r->pass++) {
@@ -465,9 +473,9 @@ static run_item *next_pass(run *r, int device) {
         }
         r->pass = least_wanted(r, model_us, wide);
     }
-    run_item *const awaited = r->late ? NULL : run_search_next(r, device, true);
-    const bool enough = awaited || r->late || r->options->target_ci > 0;
+    run_item *const awaited = run_search_next(r, device, true, end_s - now);
     if (awaited) return awaited;
+    const bool enough = r->late || r->options->target_ci > 0;
     return enough || run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device);
 }
 
@@ -575,8 +583,8 @@ static void lead(run *r) {
 static run_item *before_fusions(run *r, int device) {
     const double left_s = budget_operations_left(&r->budget, run_now());
     run_search_look(r, device, RUN_OPERATIONS, model_time(r), left_s);
-    run_item *const again = run_search_next(r, device, !is_ahead(r, &r->devices[device]));
-    run_item *const awaited = again ? again : run_search_next(r, device, true);
+    run_item *const again = run_search_next(r, device, waits_for_none(r, device, left_s), left_s);
+    run_item *const awaited = again ? again : run_search_next(r, device, true, left_s);
     run_item *const filler = again || !awaited ? NULL : fill_in(r);
     return filler ? filler : awaited;
 }
@@ -675,6 +683,7 @@ static void finish_item(run *r, run_item *i, const json_t *result, const status 
     if (!good) return;
     run_samples_add(r, i, result);
     take(i, result, again);
+    if (again) run_search_forget(r, i);
     if (!i->measurement) {
         if (r->failure.code == STATUS_OK)
             status_set(&r->failure, STATUS_ENVIRONMENT, "out of memory; free some and run again");
@@ -760,6 +769,7 @@ static void watch(void *context, supervisor_event_kind event, int device, int jo
         for (int k = 0; k < r->item_count; k++) /* what it was preparing is lost with it */
             r->items[k].ready = r->items[k].announced;
         r->devices[device].jobs = 0;
+        r->devices[device].restarted = true;
         run_warn(r, "%s: %s%s%s%s%s", subject, candidate ? candidate : "", candidate && variant && *variant ? " " : "",
                  candidate && variant ? variant : "", candidate ? ": " : "", text ? text : "its worker was lost");
         return;

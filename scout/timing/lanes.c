@@ -68,17 +68,18 @@ typedef struct course {
     lanes_lane *lanes;
     record *records;
     int count, baseline;
-    double worked_s; /* burst: since the last pause */
-    struct {         /* blocks since the rounds began, one behind the other */
+    double worked_s;                                  /* burst: since the last pause */
+    struct load {                                     /* blocks since the rounds began, one behind the other */
         double began_s, seconds, late_s, late_cycles; /* late: from fallen_s on */
     } load;
     bool lost;
 } course;
 
-/* Power is capped on a mean of a second, and a clock that has stood for half a second falls by a sixth for two tenths of
- * it, once a second. From fallen_s after a load begins to LANES_WHOLE_S the mean is that of the long run, to whole_error
- * (docs/h200-clock.md). */
-static const double fallen_s = 0.1, whole_error = 0.008;
+/* Power is capped on a mean of a second, and a clock that has stood for half a second falls by a sixth for two tenths
+ * of it, once a second. From fallen_s after a load begins to LANES_WHOLE_S the mean is that of the long run, to
+ * whole_error (docs/h200-clock.md). Rounds are the same load but for their rivals: no more of them counts than alike_s.
+ */
+static const double fallen_s = 0.1, whole_error = 0.008, alike_s = 0.3;
 
 static double now_of(const course *c) { return c->clock->now(c->clock->context); }
 static bool runs(const lanes_lane *l) { return l->answer == SCOUT_OK && !l->raced_out; }
@@ -690,6 +691,7 @@ static void hold(course *c) {
     slope all = {0};
     const double longest_s = longest_of(r);
     double hz = 0;
+    if (c->load.seconds > alike_s) c->load = (struct load){.began_s = now_of(c)};
     if (c->rules->hold_low && (isinf(able_hz) || l->clock_hz >= able_hz)) return;
     if (!((hz = run_chunk(c, l, first_s, &all)) > 0)) return;
     const bool moves = fabs(hz / l->clock_hz - 1) > held;

@@ -110,7 +110,7 @@ static bool prepare(announced *a, scout_device *device) {
 
 static announced *next_waiting(const worker_ahead *p) {
     for (announced *a = p->first; a; a = a->next)
-        if (a->stage == WAITING) return a;
+        if (a->stage == WAITING && !a->unwanted) return a;
     return NULL;
 }
 
@@ -250,8 +250,15 @@ static bool announce(worker *w, json_t *body) {
     if (!a) return false;
     pthread_mutex_lock(&p->mutex);
     announced **end = &p->first;
-    while (*end) end = &(*end)->next;
-    *end = a;
+    for (; *end; end = &(*end)->next)
+        if (json_equal(json_object_get((*end)->body, "session"), json_object_get(body, "session")))
+            (*end)->unwanted = true;
+    if (json_is_true(json_object_get(body, "again"))) { /* passes are withheld from it until then */
+        a->next = p->first;
+        p->first = a;
+    } else {
+        *end = a;
+    }
     p->count++;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->mutex);
@@ -275,7 +282,7 @@ json_t *worker_ahead_ready(worker *w) {
     if (!p) return sessions;
     pthread_mutex_lock(&p->mutex);
     for (announced *a = p->first; a; a = a->next) {
-        if ((a->stage != READY && p->alive > 0) || a->told) continue;
+        if ((a->stage != READY && p->alive > 0) || a->told || a->unwanted) continue;
         a->told = true;
         json_array_append(sessions, json_object_get(a->body, "session"));
     }

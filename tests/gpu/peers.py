@@ -34,9 +34,11 @@ def language(kind, config, **settings):
     import transformers
 
     def make(batch, length):
-        with torch.device("cuda"):
-            torch.set_default_dtype(torch.half)
-            net = getattr(transformers, kind)(getattr(transformers, config)(attn_implementation="sdpa", **settings))
+        torch.set_default_dtype(torch.half)
+        try:
+            with torch.device("cuda"):
+                net = getattr(transformers, kind)(getattr(transformers, config)(attn_implementation="sdpa", **settings))
+        finally:
             torch.set_default_dtype(torch.float)
         words = torch.randint(0, 30000, (batch, length), device="cuda")
         given = {"input_ids": words}
@@ -90,12 +92,11 @@ def microseconds(call):
     return statistics.median(taken)
 
 
-def measure(net, given):
+def measure(net, given, row):
     args, kwargs = given.get("args", ()), given.get("kwargs", {})
-    found = {"eager_us": microseconds(lambda: net(*args, **kwargs))}
+    row["eager_us"] = microseconds(lambda: net(*args, **kwargs))
     compiled = torch.compile(net, dynamic=False)
-    found["compiled_us"] = microseconds(lambda: compiled(*args, **kwargs))
-    return found
+    row["compiled_us"] = microseconds(lambda: compiled(*args, **kwargs))
 
 
 def main():
@@ -110,7 +111,7 @@ def main():
                "plan_us": (whole.get("best") or whole["default"])["time_us"]}
         try:
             with torch.no_grad():
-                row.update(measure(*NETS[model]()(int(batch), int(length or LENGTHS.get(model, 0)))))
+                measure(*NETS[model]()(int(batch), int(length or LENGTHS.get(model, 0))), row)
         except Exception as error:  # whatever a library raises: the others are measured all the same
             row["error"] = str(error).strip().splitlines()[0][:160]
         torch.compiler.reset()

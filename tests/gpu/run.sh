@@ -400,7 +400,10 @@ part_peers() { # whole models beside PyTorch
     for list in "${PEERS:-out/peers}"/${PEER:-*}.json; do
         name=$(basename "$list" .json)
         timed "$name" batch "$list" -o "$part/results/$name"
-        if [[ ! -e $part/results/$name/model.json ]]; then continue; fi
+        if [[ ! -e $part/results/$name/model.json ]]; then
+            echo "FAILED peers $name: it was not measured as a whole"
+            continue
+        fi
         cp "$part/results/$name/model.json" "$part/$name.json"
         measured+=("$name=$part/$name.json")
         echo "$name: $(cut -d' ' -f1 "$part/$name.seconds") s with its replay"

@@ -30,21 +30,20 @@ static scout_answer supports(const scout_op *op, int tiled, scout_why *why) {
     return SCOUT_OK;
 }
 
-/* Where gemm_tiled is for its types, too: a tenth of a second for a launch is not spent on it. */
-static const double naive_flops = 4e9;
-
-static scout_answer naive_supports(const scout_op *op, scout_device *device, scout_why *why) {
-    scout_why ignored;
-    (void)device;
-    if (op->flops > naive_flops && supports(op, 1, &ignored) == SCOUT_OK)
-        return scout_say(why, SCOUT_NO, "shape", "for so large a product gemm_tiled is always faster");
-    return supports(op, 0, why);
-}
-
 static scout_answer tiled_supports(const scout_op *op, scout_device *device, scout_why *why) {
     if (device && device->capability_major < 8)
         return scout_say(why, SCOUT_NO, "hardware", "gemm_tiled needs compute capability 8.0");
     return supports(op, 1, why);
+}
+
+/* Where gemm_tiled can run, too: of so large a product a launch takes from milliseconds to tenths of a second. */
+static const double naive_flops = 4e9;
+
+static scout_answer naive_supports(const scout_op *op, scout_device *device, scout_why *why) {
+    scout_why ignored;
+    if (op->flops > naive_flops && tiled_supports(op, device, &ignored) == SCOUT_OK)
+        return scout_say(why, SCOUT_NO, "shape", "for so large a product gemm_tiled is always faster");
+    return supports(op, 0, why);
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,

@@ -57,14 +57,17 @@ static void it_waits_until_it_is_prepared(void) {
     if (!UNIT_CHECK(read_words("gemm", "16,16,16", "fp32", 0, NULL))) return;
     set_up();
     run_item *i = &r.items[0];
-    UNIT_CHECK(!run_search_next(&r, 0, true));
+    UNIT_CHECK(!run_search_next(&r, 0, true, 2));
     i->again = true;
-    UNIT_CHECK(!run_search_next(&r, 0, false));
-    UNIT_CHECK(run_search_next(&r, 0, true) == i);
+    i->budget_s = 1;
+    UNIT_CHECK(!run_search_next(&r, 0, false, 2));
+    UNIT_CHECK(run_search_next(&r, 0, true, 2) == i);
     i->ready = true;
-    UNIT_CHECK(run_search_next(&r, 0, false) == i);
+    UNIT_CHECK(run_search_next(&r, 0, false, 0.5) == i); /* most of it is done */
     i->busy = true;
-    UNIT_CHECK(!run_search_next(&r, 0, true));
+    UNIT_CHECK(!run_search_next(&r, 0, true, 2) && i->again);
+    i->busy = i->ready = false;
+    UNIT_CHECK(!run_search_next(&r, 0, true, 0.5) && !i->again); /* there is no time for it any more */
     arena_free(&r.arena);
     end();
 }
@@ -85,6 +88,18 @@ static void a_fusion_keeps_what_its_parts_run_as(void) {
     UNIT_TEXT(chosen->variant, "algo=1");
     run_fusion_choose(&r, &joined);
     UNIT_TEXT(chosen->variant, "algo=2");
+    r.item_count = list.count + 1;
+    run_item *const all = arena_array(&r.arena, run_item, r.item_count), *f = &all[list.count];
+    memcpy(all, r.items, (size_t)list.count * sizeof *all);
+    *f = joined;
+    r.items = all;
+    f->operation = list.items;
+    f->announced = f->ready = f->started = true;
+    run_search_forget(&r, &all[fusions.items[0].ops[0] - list.items]);
+    UNIT_CHECK(f->announced); /* it has begun */
+    f->started = false;
+    run_search_forget(&r, &all[fusions.items[0].ops[0] - list.items]);
+    UNIT_CHECK(!f->announced && !f->ready); /* with what its part runs as now */
     json_decref(part->measurement);
     arena_free(&r.arena);
     end();

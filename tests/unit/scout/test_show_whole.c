@@ -26,11 +26,12 @@ static bool says(const json_t *root, const char *wanted) {
 /* Each part was timed at the clock of its own load: at the model's they take something else, and the rest is told by
  * launch. Where no clock is known nothing is said of it. */
 static void the_clock_has_its_part_in_a_difference(void) {
-    json_t *root = json_pack("{s:{s:f, s:f, s:f, s:f}, s:f, s:i}", "default", "time_us", 120.0, "ci", 0.01, "sum_us", 100.0,
-                             "at_clock_us", 110.0, "clock_mhz", 1500.0, "launches", 20);
+    json_t *root = json_pack("{s:{s:f, s:f, s:f, s:f}, s:f, s:i}", "default", "time_us", 120.0, "ci", 0.01, "sum_us",
+                             100.0, "at_clock_us", 110.0, "clock_mhz", 1500.0, "launches", 20);
     if (!UNIT_CHECK(root)) return;
     UNIT_CHECK(says(root, "the sum of its parts 100.0 us"));
-    UNIT_CHECK(says(root, "at the model's 1500 MHz they take 110.0 us, and each of 20 launches 500.0 ns more among the others\n"));
+    UNIT_CHECK(says(
+        root, "at the model's 1500 MHz they take 110.0 us, and each of 20 launches 0.500 us more among the others\n"));
     json_object_set_new(json_object_get(root, "default"), "at_clock_us", json_real(125));
     UNIT_CHECK(says(root, "they take 125.0 us\n"));
     json_object_del(json_object_get(root, "default"), "at_clock_us");
