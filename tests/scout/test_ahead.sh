@@ -46,6 +46,18 @@ without_figure() { grep -L '"baseline_time_us"' hurried/reports/*.json | sed 's|
 check "a budget that one preparation takes: each other operation has a figure" \
     test "$(without_figure | sed 's/^deep $//')" = ""
 
+# what turns out far heavier than its size lets expect is searched again, and prepared beside again
+python3 - >heavy.json <<'END'
+import json
+shapes = {f"op{k}": [16, 64 + k, 64] for k in range(8)} | {"heavy": [3, 64, 64]}
+print(json.dumps({name: {"op": "gemm", "shape": shape, "dtype": "fp32"} for name, shape in shapes.items()}))
+END
+CEILING_SCOUT_SCRIPTED_BESIDE=$PWD/twice CEILING_SCOUT_SCRIPTED_HEAVY=3 \
+    scout heavy.json -o heavy --device scripted:2 --no-cache
+check "a second search: it is made" test "$(grep -cE '^scout_batch: heavy ' stderr.txt)" = 2
+check "a second search: its plans are made beside, as those of the first" \
+    test "$(grep -cx 3,64,64 twice)" = "$((2 * $(grep -cx 16,65,64 twice)))"
+
 flawed_row() { # of the one operation that it fails for
     rm -rf only && mkdir -p only/reports && cp flawed/reports/few.json only/reports/ && row_is only scripted_stream "$@"
 }
