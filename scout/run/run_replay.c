@@ -1,12 +1,10 @@
 /* The model as a whole: the passes of its replay. At the end of a run over a whole model, or alone by --replay. */
 #include "scout/run/run_replay.h"
 
-#include "common/clock.h"
 #include "scout/measure/figures.h"
 #include "scout/timing/estimate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -77,8 +77,8 @@ typedef struct course {
 
 /* Power is capped on a mean of a second, and a clock that has stood for half a second falls by a sixth for two tenths
  * of it, once a second. From fallen_s after a load begins to LANES_WHOLE_S the mean is that of the long run, to
- * whole_error (docs/h200-clock.md). Rounds are the same load but for their rivals: no more of them counts than alike_s.
- */
+ * whole_error (docs/h200-clock.md). Rounds are the same load but for their rivals; longer ones than alike_s do not
+ * count. */
 static const double fallen_s = 0.1, whole_error = 0.008, alike_s = 0.3;
 
 static double now_of(const course *c) { return c->clock->now(c->clock->context); }
