@@ -3,6 +3,8 @@
 #include "tests/gpu/gpu_check.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 enum { BYTES = 1 << 20 };
 
@@ -274,6 +276,49 @@ static void check_channels(void) {
                after_s / fmin(before_s, cheap_s));
 }
 
+static scout_answer enqueue_empty(void *context, uint32_t number, void *stream, scout_why *why) {
+    (void)context, (void)number;
+    return gpu_api->empty(gpu, stream, why);
+}
+
+static void *keep_busy(void *stop) {
+    while (!atomic_load((atomic_bool *)stop)) continue;
+    return NULL;
+}
+
+/* What an interval takes beside its launches is measured when a device has been opened and taken from all that it
+ * times: a host that was slow just then must not show. What is left of an interval that has no launches is nothing. */
+static void check_beside(void) {
+    enum { DEVICES = 16, FEW = 24, TIMES = 10, REPEATS = 9, THREADS = 64 };
+    static const double most_s = 1.5e-6;
+    pthread_t threads[THREADS];
+    atomic_bool stop = false;
+    scout_device *const first = gpu;
+    int busy = 0;
+    printf("  left of an interval without launches, us:");
+    for (int k = 0; k < DEVICES; k++) {
+        scout_why why = {"", ""};
+        scout_answer answers[2];
+        if (k == DEVICES / 2)
+            for (; busy < THREADS && pthread_create(&threads[busy], NULL, keep_busy, &stop) == 0; busy++) continue;
+        if (gpu_api->open(0, &gpu, &why) != SCOUT_OK) {
+            gpu_expect(false, "a device more: %s", why.text);
+            break;
+        }
+        const double few_s = FEW * gpu_time(enqueue_empty, NULL, 1, FEW, REPEATS, &why, &answers[0]);
+        const double many_s = FEW * TIMES * gpu_time(enqueue_empty, NULL, 1, FEW * TIMES, REPEATS, &why, &answers[1]);
+        const double left_s = (TIMES * few_s - many_s) / (TIMES - 1);
+        printf("%s %.2f", k == DEVICES / 2 ? "; beside busy threads:" : "", left_s * 1e6);
+        gpu_expect(answers[0] == SCOUT_OK && answers[1] == SCOUT_OK && fabs(left_s) <= most_s,
+                   "device %d: %.2f us are left of an interval without launches: %s", k, left_s * 1e6, why.text);
+        gpu_api->close(gpu);
+    }
+    printf("\n");
+    atomic_store(&stop, true);
+    for (int k = 0; k < busy; k++) pthread_join(threads[k], NULL);
+    gpu = first;
+}
+
 typedef struct special {
     uint64_t wanted, done;
 } special;
@@ -382,6 +427,7 @@ int main(int argc, char **argv) {
     check_checksum();
     check_sequences();
     check_channels();
+    check_beside();
     check_trace();
     check_rest();
     check_lost();
