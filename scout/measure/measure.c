@@ -224,9 +224,14 @@ json_t *measure_run(measurement *m, const measure_pass *pass, scout_answer *answ
     json_t *result = m->answer == SCOUT_OK ? measure_json_result(m) : NULL;
     if (!result && m->answer == SCOUT_OK)
         *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
-    close_memory(m);
     parts_use(NULL);
     return result;
+}
+
+void measure_rest(measurement *m) {
+    parts_use(m->layout);
+    close_memory(m);
+    parts_use(NULL);
 }
 
 static void ahead_work(measurement *m) {

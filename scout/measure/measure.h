@@ -71,6 +71,8 @@ struct measurement *measure_open(const scout_device_api *api, scout_device *devi
  * run; rows then say why. NULL only with SCOUT_LOST (the device is gone: the caller starts again in another process)
  * or where memory of the host ran out (SCOUT_NO_MEMORY) or the device's clock says what is no time (SCOUT_FAILED). */
 json_t *measure_run(struct measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why);
+/* Gives back what no later pass needs: after each of them, its result may be sent before. */
+void measure_rest(struct measurement *m);
 void measure_close(struct measurement *m);
 
 /* On another thread than the one that measures, with a device of its own: lists what there is for the first pass and

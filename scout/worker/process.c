@@ -146,6 +146,8 @@ static void forget(process *p) {
     if (p->fd >= 0) close(p->fd);
     if (p->error_fd >= 0) close(p->error_fd);
     frames_reader_free(&p->reader);
+    json_decref(p->ceilings);
+    p->ceilings = NULL;
     p->fd = p->error_fd = -1;
     p->state = PROCESS_NONE;
 }
@@ -289,8 +291,25 @@ void process_rest(process *p, process_state state) {
     p->deadline = INFINITY;
 }
 
+/* Ceilings are long, and most jobs have those of the one before. */
+static json_t *without_known(process *p, json_t *body) {
+    json_t *const all = json_object_get(body, "ceilings");
+    json_t *const copy = all && all == p->ceilings ? json_copy(body) : NULL; /* its members are shared */
+    if (copy && json_object_set_new(copy, "ceilings", json_true()) == 0) {
+        json_decref(body);
+        return copy;
+    }
+    json_decref(copy);
+    if (json_is_object(all)) {
+        json_decref(p->ceilings);
+        p->ceilings = json_incref(all);
+    }
+    return body;
+}
+
 void process_send(process *p, frames_type type, json_t *body, double seconds) {
     status ignored;
+    if (type == FRAMES_JOB) body = without_known(p, body);
     p->seconds = seconds;
     p->deadline = clock_seconds() + seconds;
     p->last_line[0] = p->step.candidate[0] = p->step.variant[0] = p->step.what[0] = 0;

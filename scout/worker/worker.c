@@ -155,11 +155,20 @@ static void on_open(worker *w, const json_t *request, worker_end *end) {
     }
 }
 
-static void on_job(worker *w, const json_t *request, worker_end *end) {
+static void recall_ceilings(worker *w, json_t *request) {
+    json_t *const all = json_object_get(request, "ceilings");
+    if (json_is_true(all) && w->ceilings) json_object_set(request, "ceilings", w->ceilings);
+    if (!json_is_object(all)) return;
+    json_decref(w->ceilings);
+    w->ceilings = json_incref(all);
+}
+
+static void on_job(worker *w, json_t *request, worker_end *end) {
     const char *what = json_string_value(json_object_get(request, "what"));
     worker_job *job = what ? worker_jobs_find(what) : NULL;
     json_t *result = NULL;
     w->step.at = 0; /* the first step of a job is always told */
+    recall_ceilings(w, request);
     if (job) {
         result = job(w, request, end);
     } else {
@@ -170,6 +179,7 @@ static void on_job(worker *w, const json_t *request, worker_end *end) {
     } else {
         send_failed(w, end);
     }
+    worker_jobs_rest(w);
 }
 
 /* ---- life ---- */

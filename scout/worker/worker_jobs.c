@@ -50,8 +50,15 @@ static void session_free(worker_session *s) {
     free(s);
 }
 
+void worker_jobs_rest(worker *w) {
+    if (w->resting) measure_rest(w->resting);
+    w->resting = NULL;
+}
+
 void worker_jobs_forget(worker *w) {
     worker_replay_forget(w);
+    json_decref(w->ceilings);
+    w->ceilings = NULL;
     while (w->sessions) {
         worker_session *s = w->sessions;
         w->sessions = s->next;
@@ -148,7 +155,12 @@ static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
     s->used = ++w->jobs;
     json_t *result = measure_run(s->measurement, &pass, &end->answer, &end->why);
     tell_ready(w);
-    if (!result) drop_session(w, s);
+    if (!result) {
+        drop_session(w, s);
+        return NULL;
+    }
+    w->resting = s->measurement;
+    if (!worker_ahead_can(w)) worker_jobs_rest(w); /* what a plugin's code does there is the job's, and a host's cores */
     return result;
 }
 

@@ -43,6 +43,8 @@ typedef struct worker {
     worker_ahead *ahead;                /* threads that prepare what comes next; NULL: none yet; owned */
     json_t *declined;                   /* sessions that were announced and that none of them prepares; owned */
     worker_session *sessions;           /* operations that are measured in passes; owned */
+    struct measurement *resting;        /* of one of them, whose memory is given back once its result is sent */
+    json_t *ceilings;                   /* of the last job that had any; owned */
     worker_replay *replay;              /* the model that is measured as a whole in passes; NULL: none is; owned */
     measure_watcher watcher;            /* of all of them */
     uint64_t jobs;                      /* how many passes it has measured */
@@ -66,6 +68,7 @@ void worker_step(void *context, const char *candidate, const char *variant, cons
 /* A job: the caller's result, or NULL and `end` says why. */
 typedef json_t *worker_job(worker *w, const json_t *body, worker_end *end);
 
+void worker_jobs_rest(worker *w);   /* what the next job does not need, while the supervisor chooses it */
 void worker_jobs_forget(worker *w); /* all that is kept between jobs */
 
 worker_job *worker_jobs_find(const char *what); /* NULL: there is no such job */

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LAUNCHES = 24, TIMES = 10, LOOKS = 2, MANY_LOOKS = 5, WARM_LOOKS = 60 };
+enum { LAUNCHES = 24, TIMES = 10, LOOKS = 2, MANY_LOOKS = 15, WARM_LOOKS = 60 };
 static const uint32_t ahead_ns = 300000; /* long enough for a slow host to enqueue what is looked at */
 static const double dearer = 1.17;   /* half of the third */
 static const double dear_now = 1.25; /* a clock that falls meanwhile adds some, too */

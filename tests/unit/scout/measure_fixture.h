@@ -90,6 +90,7 @@ static inline void measure_pass_of(int number) {
     }
     if (number > 1 && !chosen) return; /* without a baseline one pass is all */
     json_t *seen = measure_run(session, &pass, &answer, &why);
+    measure_rest(session);
     json_decref(chosen);
     if (seen) {
         result = figures_add(result, seen);
