@@ -33,6 +33,8 @@ cudaError_t kernels_stream(const void *read, uint64_t read_bytes, void *written,
 int kernels_stream_variants(void);
 const char *kernels_stream_name(int variant);
 cudaError_t kernels_empty(cudaStream_t stream);
+/* After it no code of another kernel is in the instruction caches. */
+cudaError_t kernels_forget(void *sink, int multiprocessors, cudaStream_t stream);
 /* Keeps the stream busy for so long without using memory or arithmetic. */
 cudaError_t kernels_delay(uint32_t nanoseconds, cudaStream_t stream);
 /* Writes the cycle counters of the first KERNELS_STAMPED multiprocessors, each beside the time in nanoseconds; of one

@@ -153,6 +153,22 @@ __global__ void stream_stamp(kernels_stamps *to) {
     to->cycles[at] = cycles, to->nanoseconds[at] = nanoseconds;
 }
 
+/* So much straight code that none other stays in the instruction caches of a multiprocessor: 128 KB of the larger one on
+ * a GPU of capability 9.0. It is run through once, by a warp for each of its schedulers. */
+constexpr int forget_threads = 128, forget_rounds = 3072; /* of four instructions of 16 bytes */
+
+__global__ void __launch_bounds__(forget_threads) stream_forget(float factor, float *sink) {
+    float a = (float)threadIdx.x, b = a + 1, c = a + 2, d = a + 3;
+#pragma unroll
+    for (int k = 0; k < forget_rounds; k++) {
+        a = __fmaf_rn(a, factor, 1.0f + (float)k);
+        b = __fmaf_rn(b, factor, 2.0f + (float)k);
+        c = __fmaf_rn(c, factor, 3.0f + (float)k);
+        d = __fmaf_rn(d, factor, 4.0f + (float)k);
+    }
+    if (a + b + c + d == -1.0f) *sink = a; /* of a factor that is not below zero it is positive */
+}
+
 constexpr int special_threads = 512, special_chains = 8;
 
 __global__ void __launch_bounds__(special_threads) stream_special(uint64_t rounds, float *sink) {
@@ -199,6 +215,11 @@ cudaError_t kernels_stream(const void *read, uint64_t read_bytes, void *written,
 
 cudaError_t kernels_empty(cudaStream_t stream) {
     stream_empty<<<1, 32, 0, stream>>>();
+    return cudaGetLastError();
+}
+
+cudaError_t kernels_forget(void *sink, int multiprocessors, cudaStream_t stream) {
+    stream_forget<<<(unsigned)multiprocessors, forget_threads, 0, stream>>>(0.5f, (float *)sink);
     return cudaGetLastError();
 }
 

@@ -48,6 +48,7 @@ static const scout_device_api api = {
     .beside = cuda_device_beside,
     .load = cuda_device_load,
     .trace = cuda_device_trace,
+    .forget = cuda_device_forget,
 };
 
 static const scout_plugin plugin = {

@@ -82,6 +82,7 @@ typedef struct bench_launcher {
     bool alone; /* on `copy` */
     uint32_t copy;
     uint32_t first; /* the copy of its first launch */
+    bool forget;    /* before each launch, what the caches hold of its program */
 } bench_launcher;
 
 struct bench_plan {

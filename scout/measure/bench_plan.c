@@ -28,6 +28,8 @@ static scout_answer enqueue(void *context, uint32_t number, void *stream, scout_
     const bench_launcher *l = context;
     bench_set *s = l->plan->set;
     if (l->alone) return launch(l->plan, l->copy, stream, why);
+    const scout_answer answer = l->forget ? s->api->forget(s->device, stream, why) : SCOUT_OK;
+    if (answer != SCOUT_OK) return answer;
     const uint32_t copy = l->plan->captured ? (l->first + number) % s->copies : s->turn++ % s->copies;
     return launch(l->plan, copy, stream, why);
 }
@@ -129,6 +131,12 @@ scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequenc
     if (p->set->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
     p->timed = true;
     return sequence_of(p, launches, first_in_turn(p, launches), out, why);
+}
+
+scout_answer bench_plan_record_forgotten(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why) {
+    bench_launcher launcher = {.plan = p, .first = first_in_turn(p, launches), .forget = true};
+    p->timed = true;
+    return record(p, launches, &launcher, out, why); /* a graph: it is called within */
 }
 
 /* A library may load a kernel at its first launch, which cannot be part of a graph: then it is launched once outside of

@@ -4,6 +4,7 @@
 
 #include "common/json.h"
 #include "common/verdict.h"
+#include "scout/terms/stats.h"
 #include "scout/terms/variants.h"
 #include "scout/timing/estimate.h"
 
@@ -351,8 +352,9 @@ static void put_time(const json_t *m, json_t *row, const estimate *e, const char
 }
 
 static void forget_time(json_t *row) {
-    static const char *const names[] = {"time_us", "time_from", "interval_from", "quality", "ratio",     "ratio_ci",
-                                        "tflops",  "tbps",      "addresses",     "passes",  "clock_mhz", "power_w"};
+    static const char *const names[] = {"time_us",  "time_from", "interval_from", "quality", "ratio",
+                                        "ratio_ci", "fetch_us",  "tflops",        "tbps",    "addresses",
+                                        "passes",   "clock_mhz", "power_w"};
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) json_object_del(row, names[k]);
 }
 
@@ -390,6 +392,20 @@ static const char *time_from(const json_t *base, double mhz) {
     return "plain";
 }
 
+/* What fetching its program takes among others, by what passes tell of it: the middle one, and of two in the middle the
+ * smaller. */
+static double fetch_of(const json_t *row) {
+    const json_t *list = json_object_get(row, "passes");
+    double x[MOST_PASSES];
+    size_t n = 0;
+    for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
+        const double us = json_get_number(json_array_get(list, k), "fetch_us");
+        if (isfinite(us)) x[n++] = fmax(us, 0); /* below nothing by what blocks differ */
+    }
+    stats_sort(x, n);
+    return n > 0 ? x[(n - 1) / 2] : NAN;
+}
+
 /* A row beside the baseline: its time is the ratio of theirs. */
 static void settle_row(const json_t *m, json_t *row, json_t *base, const estimate *base_time, const char *from) {
     if (!is_ok(row) || json_array_size(json_object_get(row, "passes")) == 0) {
@@ -402,6 +418,7 @@ static void settle_row(const json_t *m, json_t *row, json_t *base, const estimat
         return;
     }
     put_ratios(row, base);
+    put(row, "fetch_us", fetch_of(row));
     if (row == base) {
         estimate own = *base_time;
         own.least /= own.x, own.most /= own.x;

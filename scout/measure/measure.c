@@ -204,6 +204,7 @@ static void begin(measurement *m, const measure_pass *pass) {
     for (int k = 0; k < m->row_count; k++) {
         measure_row *row = &m->rows[k];
         row->timed = row->chosen = row->lane.raced_out = false; /* an earlier pass may choose what lost its race */
+        row->fetch_s = NAN;
     }
 }
 

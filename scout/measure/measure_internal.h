@@ -31,6 +31,7 @@ typedef struct measure_row {
     double worst, tolerance;
     bool compared;
     double launch_s; /* roughly, for how long to wait; 0: not known */
+    double fetch_s;  /* measure_fetch.c; not a number: not looked for in this pass */
     double pack_s;
     scout_plan_needs needs;
     char *config;              /* JSON text, owned by the arena */
@@ -133,6 +134,8 @@ void measure_pass_run(measurement *m);
 /* Ahead of it: plans, which the rows keep. */
 void measure_pass_prepare(measurement *m);
 timing_subject measure_pass_subject(measure_row *row); /* its plan, which says what it is before it runs */
+
+void measure_fetch(measurement *m); /* what fetching a program takes, where the device can tell: into the rows */
 
 json_t *measure_json_row(const measurement *m, const measure_row *row, json_builder *b);
 json_t *measure_json_result(const measurement *m);

@@ -45,7 +45,9 @@ json_t *measure_json_row(const measurement *m, const measure_row *row, json_buil
     json_put_text(b, to, "approach", approach_of(row));
     if (row->candidate->flags & SCOUT_OWN) json_put_bool(b, to, "own", true);
     if (row->timed && row->status == ROW_OK) {
-        json_put(b, to, "pass", device_lanes_json(&row->lane, m->pass.number, &m->telemetry, b));
+        json_t *const pass = device_lanes_json(&row->lane, m->pass.number, &m->telemetry, b);
+        json_put_known(b, pass, "fetch_us", 1e6 * row->fetch_s);
+        json_put(b, to, "pass", pass);
         if (leaves_zeros_out(m, row)) json_put_real(b, to, "zeros", m->weights.facts.zeros);
         put_config(row, b, to);
     }

@@ -392,5 +392,6 @@ void measure_pass_run(measurement *m) {
         prepare_chosen(m);
         if (!measure_stopped(m)) time_rows(m, true);
     }
+    if (!measure_stopped(m)) measure_fetch(m);
     if (!measure_stopped(m)) verify_again(m);
 }

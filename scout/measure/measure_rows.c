@@ -39,6 +39,7 @@ static measure_row *add_row(measurement *m, const plugins_candidate *c, const ch
     }
     measure_row *row = &m->rows[m->row_count++];
     *row = (measure_row){.owner = m,
+                         .fetch_s = NAN,
                          .candidate = c->candidate,
                          .plugin = c->plugin,
                          .plugin_hash = c->plugin_hash,

@@ -91,6 +91,8 @@ static void read_measurement(const json_t *m, report_figures *out) {
     out->baseline_row = read_row(find_row(rows, out->baseline, variant), &out->baseline_us, &out->baseline_ci);
     out->best_row =
         read_row(find_row(rows, out->best, json_get_text_or_null(m, "best_variant")), &out->best_us, &out->best_ci);
+    out->baseline_fetch_us = fmax(json_get_number(out->baseline_row, "fetch_us"), 0);
+    out->best_fetch_us = fmax(json_get_number(out->best_row, "fetch_us"), 0);
     if (!out->best_row) out->best = NULL;
     if (out->best && out->best_row != out->baseline_row) {
         out->ratio = json_get_positive(m, "ratio");

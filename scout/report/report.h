@@ -46,6 +46,7 @@ typedef struct report_input {
 /* A fusion in figures; not-a-number, -1 and NULL: not known. */
 typedef struct report_fused {
     double parts_us, fused_us, ratio, ratio_ci; /* ratio: fused over parts; one pass alone: without an interval */
+    double fetch_us;                            /* of what does all at once; not-a-number: not known */
     int kernels_parts, kernels_fused;
     const char *name, *variant; /* of what does all at once, the fastest */
     const char *worth;          /* yes, no, borderline */
@@ -60,8 +61,9 @@ typedef struct report_figures {
     const char *baseline, *best, *family;                               /* candidates' names; NULL: none */
     const json_t *baseline_row, *best_row;                              /* NULL where it is not OK */
     double baseline_us, baseline_ci, best_us, best_ci, ratio, ratio_ci; /* not-a-number where it is not known */
-    double proven_us;                   /* with what is proven: the best's time, or the baseline's */
-    bool own;                           /* the baseline is a kernel of this project, for no library has one */
+    double baseline_fetch_us, best_fetch_us; /* what fetching its program takes more in a model; 0: not known */
+    double proven_us;                        /* with what is proven: the best's time, or the baseline's */
+    bool own;                                /* the baseline is a kernel of this project, for no library has one */
     bool wide;                          /* the baseline's or the best's interval is beyond the target, or it drifts */
     double rival_ratio, rival_ratio_ci; /* of the one that came nearest to the best, or to beating the baseline */
     const char *rival_family;

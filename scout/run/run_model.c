@@ -86,7 +86,8 @@ static double at_clock_us(const replay_run *w, const json_t *row) {
         const double own_mhz = json_get_positive(i->measurement, "clock_mhz"),
                      slope = json_get_number(i->measurement, "clock_slope");
         if (!w->shares[k].takes_part || is_out(w, i->operation->id)) continue;
-        us += w->shares[k].default_us * (own_mhz > 0 && slope > 0 ? pow(own_mhz / mhz, fmin(slope, 1)) : 1);
+        const double alone_us = w->shares[k].default_us - w->shares[k].fetch_us;
+        us += alone_us * (own_mhz > 0 && slope > 0 ? pow(own_mhz / mhz, fmin(slope, 1)) : 1) + w->shares[k].fetch_us;
     }
     return us;
 }
@@ -97,12 +98,15 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
     const double *planned = best ? planned_us(w) : NULL;
     json_t *to = json_new_object(b);
     verdict_sum sum = {0};
+    double fetch_us = 0;
     for (int k = 0; k < (best ? r->item_count : r->list.count); k++) {
         const share *s = &w->shares[k];
         const run_planned *of = k < r->list.count ? &w->plan.operations[k] : &w->plan.fusions[k - r->list.count];
         const char *id = r->items[k].operation->id;
         if (best && planned[k] > 0) verdict_sum_add(&sum, planned[k], runs_default(w, id) ? of->default_ci : of->ci);
-        if (!best && s->takes_part && !is_out(w, id)) verdict_sum_add(&sum, s->default_us, of->default_ci);
+        if (best || !s->takes_part || is_out(w, id)) continue;
+        verdict_sum_add(&sum, s->default_us, of->default_ci);
+        fetch_us += s->fetch_us;
     }
     const double us = json_get_positive(time, "median"), ci = json_get_number(time, "rel_ci95"),
                  sum_ci = verdict_sum_ci(&sum);
@@ -111,6 +115,7 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
     json_put_text(b, to, "quality", json_get_text(row, "quality"));
     json_put_real(b, to, "sum_us", sum.us);
     json_put_known(b, to, "sum_ci", sum_ci);
+    if (fetch_us > 0) json_put_real(b, to, "fetch_us", fetch_us);
     json_put_known(b, to, "over_sum", us / sum.us);
     json_put_known(b, to, "over_sum_ci", hypot(ci, sum_ci));
     const double at_us = best ? 0 : at_clock_us(w, row);
@@ -310,9 +315,7 @@ static void settle_plan(replay_run *w) {
     for (int k = 0; k < r->list.count; k++) {
         run_planned *of = &w->plan.operations[k];
         if (is_out(w, r->list.items[k].id)) run_plan_leave_out(r, &w->plan, k);
-        if (!of->name || !runs_default(w, r->list.items[k].id)) continue;
-        of->name = NULL;
-        of->each_us = of->default_us;
+        if (of->name && runs_default(w, r->list.items[k].id)) run_plan_by_default(of);
     }
     run_plan_count(r, &w->plan);
 }

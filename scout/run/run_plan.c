@@ -28,6 +28,18 @@ typedef struct planner {
 /* Of what is not proven by itself: so much less time that the model as a whole, which is measured, is to decide. */
 static const double likely = 0.9;
 
+void run_plan_by_default(run_planned *to) {
+    to->name = NULL;
+    to->each_us = to->default_us;
+    to->ci = to->default_ci;
+    to->fetch_us = to->default_fetch_us;
+}
+
+void run_plan_add_fetch(run_planned *to, double us) {
+    if (us > 0) to->fetch_us = us;
+    to->each_us += to->fetch_us;
+}
+
 static void take_leader(const run_item *i, run_planned *to) {
     const json_t *const leader = figures_leader(i->measurement);
     const double ratio = json_get_positive(leader, "ratio");
@@ -36,8 +48,9 @@ static void take_leader(const run_item *i, run_planned *to) {
     to->variant = json_get_text(leader, "variant");
     to->ratio = ratio;
     to->ratio_ci = NAN;
-    to->each_us = ratio * to->default_us;
+    to->each_us = ratio * (to->default_us - to->fetch_us);
     to->ci = NAN;
+    run_plan_add_fetch(to, json_get_number(leader, "fetch_us"));
 }
 
 static void read_operation(const run *r, int item, run_planned *to) {
@@ -46,10 +59,12 @@ static void read_operation(const run *r, int item, run_planned *to) {
     report_read(&in, &f);
     if (!f.baseline_row) return;
     const bool proven = f.best_row && f.best_row != f.baseline_row && f.proven_us < f.baseline_us;
-    to->default_us = f.baseline_us;
+    to->fetch_us = to->default_fetch_us = f.baseline_fetch_us;
+    to->default_us = f.baseline_us + f.baseline_fetch_us;
     to->default_ci = f.baseline_ci;
     to->each_us = proven ? f.proven_us : f.baseline_us;
     to->ci = proven ? f.best_ci : f.baseline_ci;
+    run_plan_add_fetch(to, proven ? f.best_fetch_us : f.baseline_fetch_us);
     if (!proven) take_leader(&r->items[item], to);
     if (!proven) return;
     to->name = json_get_text(f.best_row, "name");
@@ -87,6 +102,7 @@ static void read_fusion(run *r, int index, run_planned *to) {
     to->ratio = x->ratio;
     to->ratio_ci = strcmp(x->worth, "yes") == 0 ? x->ratio_ci : NAN; /* an interval is said of what is proven */
     to->ci = x->ratio_ci;
+    to->fetch_us = x->fetch_us;
 }
 
 /* ---- what could go together ---- */
@@ -128,15 +144,19 @@ double run_plan_us(const run *r, const run_plan *plan, int occurrence) {
     return each_us(plan, &run_plan_flow(r, plan)->occurrences[occurrence]);
 }
 
-/* The parts' own times, by the ratio that was measured beside them, if it is known. Not a number: one of them is not.
- */
+/* The parts' own times, by the ratio that was measured beside them, if it is known: of launches alone, so that what
+ * fetching programs takes is counted apart. Not a number: one of them is not known. */
 static double cost_of(const run *r, const run_plan *plan, int index, const int *site) {
-    double sum = 0;
+    const run_planned *fused = &plan->fusions[index];
+    const bool apart = isfinite(fused->fetch_us);
+    double sum = 0, times = 0;
     for (int k = 0; k < r->fusions.items[index].op_count; k++) {
-        sum += run_plan_us(r, plan, site[k]);
+        const operation_occurrence *at = &run_plan_flow(r, plan)->occurrences[site[k]];
+        times = (double)at->times;
+        sum += each_us(plan, at) - (apart && at->operation >= 0 ? times * plan->operations[at->operation].fetch_us : 0);
     }
-    const double ratio = plan->fusions[index].ratio; /* of a given plan it need not be known */
-    return ratio > 0 ? sum * ratio : sum;
+    const double alone = fused->ratio > 0 ? sum * fused->ratio : sum; /* of a given plan it need not be known */
+    return apart ? alone + times * fmax(fused->fetch_us, 0) : alone;
 }
 
 /* One that was split by its weights stands there under several items of its entry. */

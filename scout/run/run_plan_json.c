@@ -199,7 +199,7 @@ static void find_time(const run *r, int item, run_planned *to) {
         const double us = json_get_positive(json_object_get(row, "time_us"), "median");
         if (us > 0 && strcmp(json_get_text(row, "name"), to->name) == 0 &&
             strcmp(json_get_text(row, "variant"), to->variant) == 0)
-            to->each_us = us;
+            to->each_us = us, run_plan_add_fetch(to, json_get_number(row, "fetch_us"));
     }
 }
 
@@ -234,7 +234,7 @@ static bool read_implementation(reader *x, int index, const json_t *from) {
     if (is_proven(proven, to)) {
         to->ratio = proven->ratio;
         to->ratio_ci = proven->ratio_ci;
-        if (item >= x->r->list.count) to->ci = proven->ci;
+        if (item >= x->r->list.count) to->ci = proven->ci, to->fetch_us = proven->fetch_us;
     }
     if (item < x->r->list.count) find_time(x->r, item, to);
     return true;
@@ -339,13 +339,8 @@ static bool read_all(reader *x, const json_t *root) {
     x->item_of = arena_array(&x->r->arena, int, x->count);
     x->to->whole = (plan_run){.order = arena_array(&x->r->arena, int, (int64_t)most),
                               .groups = arena_array(&x->r->arena, plan_group, (int64_t)most)};
-    for (int k = 0; k < x->r->list.count; k++) {
-        run_planned *of = &x->to->operations[k];
-        of->name = NULL;
-        of->each_us = of->default_us;
-        of->ci = of->default_ci;
-    }
-    for (int k = 0; k < x->r->fusions.count; k++) x->to->fusions[k] = (run_planned){.name = NULL};
+    for (int k = 0; k < x->r->list.count; k++) run_plan_by_default(&x->to->operations[k]);
+    for (int k = 0; k < x->r->fusions.count; k++) x->to->fusions[k] = (run_planned){.fetch_us = NAN};
     for (int k = 0; k < x->count; k++)
         if (!read_implementation(x, k, json_array_get(list, (size_t)k))) return false;
     if (!run_plan_known(x->r, x->to))

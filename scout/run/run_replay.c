@@ -35,7 +35,8 @@ static void read_shares(replay_run *w) {
             continue;
         }
         s->takes_part = true;
-        s->default_us = count * f.baseline_us;
+        s->fetch_us = count * f.baseline_fetch_us;
+        s->default_us = count * f.baseline_us + s->fetch_us;
     }
 }
 

@@ -18,14 +18,16 @@ static void show_time_of(FILE *out, const char *name, const json_t *t) {
     fputc('\n', out);
 }
 
-/* Where each part was timed at the clock of its own load. */
+/* Where each part was timed at the clock of its own load, and alone. */
 static void show_clock(FILE *out, const json_t *root) {
     const json_t *first = json_object_get(root, "default");
     const double at_us = json_get_positive(first, "at_clock_us"), us = json_get_positive(first, "time_us");
     const int64_t launches = json_get_int(root, "launches", 0);
     if (!(at_us > 0)) return;
+    const double fetch_us = json_get_positive(first, "fetch_us");
     fprintf(out, "            at the model's %.0f MHz they take %s", json_get_number(root, "clock_mhz"),
             amount_time(at_us).s);
+    if (fetch_us > 0) fprintf(out, ", %s of it to fetch their programs", amount_time(fetch_us).s);
     if (us > at_us && launches > 0)
         fprintf(out, ", and each of %lld launches %s more among the others", (long long)launches,
                 amount_time((us - at_us) / (double)launches).s);
@@ -48,7 +50,7 @@ static void show_differences(FILE *out, arena *a, const json_t *list) {
             if (!taken && (!shown[k] || fabs(off(one)) > fabs(off(shown[k])))) shown[k] = one;
         }
         if (!shown[k]) return;
-        if (k == 0) fputs("  in place, against what was measured alone:\n", out);
+        if (k == 0) fputs("  in place, against what was expected:\n", out);
         fprintf(out, "    %s  %s instead of %s\n", plain_cell(a, json_get_text(shown[k], "operation"), 64),
                 amount_time(json_get_positive(shown[k], "default_us")).s,
                 amount_time(json_get_positive(shown[k], "default_sum_us")).s);

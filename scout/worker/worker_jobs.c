@@ -160,7 +160,8 @@ static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
         return NULL;
     }
     w->resting = s->measurement;
-    if (!worker_ahead_can(w)) worker_jobs_rest(w); /* what a plugin's code does there is the job's, and a host's cores */
+    if (!worker_ahead_can(w))
+        worker_jobs_rest(w); /* what a plugin's code does there is the job's, and a host's cores */
     return result;
 }
 

@@ -241,6 +241,8 @@ static scout_answer many_domain(const scout_op *op, scout_device *d, int exhaust
 
 PREPARE(right, RIGHT, 2e-4, 0)
 PREPARE(fast, RIGHT, 1.5e-4, 0)
+PREPARE(brief, RIGHT, 2e-5, 0)
+PREPARE(brisk, RIGHT, 1.5e-5, 0)
 PREPARE(slow, RIGHT, 5e-4, 0)
 PREPARE(crawls, RIGHT, 0.1, 0)
 PREPARE(near, RIGHT, 1.98e-4, 0)
@@ -278,6 +280,8 @@ const scout_candidate fake_copies = {.size = sizeof(scout_candidate),
                                      .destroy = destroy};
 CANDIDATE(right, SCOUT_BASELINE, .priority = 100, .supports = supports);
 CANDIDATE(fast, SCOUT_OWN, .priority = 50, .supports = supports);
+CANDIDATE(brief, SCOUT_BASELINE, .priority = 100, .supports = supports);
+CANDIDATE(brisk, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(slow, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(crawls, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(near, SCOUT_OWN, .priority = 50, .supports = supports);

@@ -165,7 +165,9 @@ static scout_answer fake_run(scout_device *d, scout_sequence *s, uint32_t repeat
         const double start = d->now_s;
         for (uint32_t k = 0; k < (s->graph ? s->count : s->launches); k++) {
             if (s->graph) {
-                d->now_s += s->calls[k].stream_s;
+                const bool fetches = s->calls[k].plan && d->forgotten;
+                d->now_s += s->calls[k].stream_s + (fetches ? d->fetch_s : 0);
+                d->forgotten = s->calls[k].forgets;
                 if (s->calls[k].plan) fake_execute(&s->calls[k]);
                 continue;
             }
@@ -177,6 +179,19 @@ static scout_answer fake_run(scout_device *d, scout_sequence *s, uint32_t repeat
         d->now_s += (d->now_s - start) * (d->slow + d->noise * (uniform(&d->random) - 0.5));
         seconds[r] = d->now_s - start;
     }
+    return SCOUT_OK;
+}
+
+scout_answer fake_play(scout_device *d, scout_sequence *const *sequences, uint32_t count, double *seconds,
+                       scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    for (uint32_t k = 0; k < count && answer == SCOUT_OK; k++) answer = fake_run(d, sequences[k], 1, &seconds[k], why);
+    return answer;
+}
+
+scout_answer fake_forget(scout_device *d, void *stream, scout_why *why) {
+    (void)stream, (void)why;
+    if (d->capturing) fake_take(d, &(fake_call){.stream_s = 3e-5, .forgets = true});
     return SCOUT_OK;
 }
 

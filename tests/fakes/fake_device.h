@@ -31,6 +31,8 @@ struct scout_device {
     double held_mhz; /* not 0: work brings its clock there; times go with it from 2000 MHz on */
     double hz[64];   /* of the last intervals */
     uint32_t hz_count;
+    double fetch_s; /* that a launch takes more behind fake_forget */
+    bool forgotten;
     void *owned[FAKE_OWNED]; /* all that lives in it, which goes with it where it was lost */
 };
 
@@ -39,7 +41,10 @@ void fake_close(scout_device *d); /* frees also what was leaked; live_* told of 
 
 extern scout_device_api fake_api;                                 /* candidates and has_graphs may be set by a test */
 uint32_t fake_clocks(scout_device *d, double *hz, uint32_t most); /* for fake_api, where a test wants it to tell */
-double fake_stolen(scout_device *d);                              /* likewise */
+double fake_stolen(scout_device *d);                              /* likewise, as those that follow */
+scout_answer fake_play(scout_device *d, scout_sequence *const *sequences, uint32_t count, double *seconds,
+                       scout_why *why);
+scout_answer fake_forget(scout_device *d, void *stream, scout_why *why); /* 30 us */
 void fake_use(int count, const scout_candidate *const *candidates);
 
 /* Each computes the product in fp32 at 200 us a launch, unless it says otherwise. */
@@ -53,6 +58,7 @@ typedef struct fake_call {
     void *tensors[SCOUT_MAX_TENSORS];
     void *workspace;
     double stream_s; /* plan NULL: so long, and nothing else */
+    bool forgets;
 } fake_call;
 void fake_execute(fake_call *call);
 void fake_take(scout_device *d, const fake_call *one); /* what is recorded has one more */
@@ -68,6 +74,8 @@ struct scout_sequence {
 extern const scout_candidate fake_right;   /* the baseline */
 extern const scout_candidate fake_copies;  /* of elementwise operations with one operand, which it copies: 100 us */
 extern const scout_candidate fake_fast;    /* 150 us */
+extern const scout_candidate fake_brief;   /* a baseline of 20 us */
+extern const scout_candidate fake_brisk;   /* 15 us */
 extern const scout_candidate fake_slow;    /* 500 us */
 extern const scout_candidate fake_crawls;  /* 0.1 s */
 extern const scout_candidate fake_near;    /* 198 us: within the margin */

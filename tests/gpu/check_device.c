@@ -281,6 +281,27 @@ static scout_answer enqueue_empty(void *context, uint32_t number, void *stream, 
     return gpu_api->empty(gpu, stream, why);
 }
 
+static scout_answer enqueue_forget(void *context, uint32_t number, void *stream, scout_why *why) {
+    const scout_answer answer = gpu_api->forget(gpu, stream, why);
+    return answer == SCOUT_OK && context ? enqueue_empty(NULL, number, stream, why) : answer;
+}
+
+/* A program that does nothing is fetched as well. */
+static void check_forget(void) {
+    enum { LAUNCHES = 8, REPEATS = 16 };
+    scout_why why = {"", ""};
+    scout_answer answers[3];
+    const double alone_s = gpu_time(enqueue_forget, NULL, 1, LAUNCHES, REPEATS, &why, &answers[0]);
+    const double behind_s = gpu_time(enqueue_forget, &why, 1, LAUNCHES, REPEATS, &why, &answers[1]);
+    const double empty_s = gpu_time(enqueue_empty, NULL, 1, 100, REPEATS, &why, &answers[2]);
+    printf(
+        "  a launch that empties the caches of programs: %.2f us; one that does nothing: %.3f us, behind it %.3f us\n",
+        alone_s * 1e6, empty_s * 1e6, (behind_s - alone_s) * 1e6);
+    for (int k = 0; k < 3; k++) gpu_expect(answers[k] == SCOUT_OK, "emptying caches: %s", why.text);
+    gpu_expect(alone_s > 5e-6 && alone_s < 2e-4, "emptying caches takes %.3g s", alone_s);
+    gpu_expect(fabs(behind_s - alone_s - empty_s) < 2e-6, "a launch behind it takes %.3g s", behind_s - alone_s);
+}
+
 /* As threads do that prepare plans: the driver is asked all the time. */
 static void *keep_busy(void *stop) {
     enum { LAUNCHES = 64 };
@@ -442,6 +463,7 @@ int main(int argc, char **argv) {
     check_sequences();
     check_channels();
     check_beside();
+    check_forget();
     check_trace();
     check_rest();
     check_lost();

@@ -15,8 +15,8 @@
 
 enum { LAUNCHES = 24, TIMES = 10, LOOKS = 2, MANY_LOOKS = 15, WARM_LOOKS = 60 };
 static const uint32_t ahead_ns = 300000; /* long enough for a slow host to enqueue what is looked at */
-static const double dearer = 1.17;   /* half of the third */
-static const double dear_now = 1.25; /* a clock that falls meanwhile adds some, too */
+static const double dearer = 1.17;       /* half of the third */
+static const double dear_now = 1.25;     /* a clock that falls meanwhile adds some, too */
 
 typedef struct driver_calls {
     CUresult (*create)(CUcontext *out, unsigned flags, CUdevice device);

@@ -18,6 +18,10 @@ scout_answer cuda_device_empty(scout_device *device, void *stream, scout_why *wh
     return cuda_device_answer(kernels_empty(stream), "launching nothing", why);
 }
 
+scout_answer cuda_device_forget(scout_device *device, void *stream, scout_why *why) {
+    return cuda_device_answer(kernels_forget(device->scratch, device->multiprocessors, stream), "emptying caches", why);
+}
+
 scout_answer cuda_device_special(scout_device *device, uint64_t operations, uint64_t *done, void *stream,
                                  scout_why *why) {
     return cuda_device_answer(kernels_special(operations, done, device->scratch, device->multiprocessors, stream),

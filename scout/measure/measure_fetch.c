@@ -1,0 +1,96 @@
+/* What a launch takes more in a model than alone: alone it finds its program in the caches of instructions, in a model
+ * other programs have run since. Launches behind one that leaves no other program there, beside that one alone and
+ * beside launches as they are timed, in turn. */
+#include "scout/measure/measure_internal.h"
+
+#include "scout/terms/stats.h"
+
+#include <math.h>
+
+/* A round, in this order. What ran as usual may have thrown the other program out of the memory behind the caches: one
+ * launch brings it back. */
+enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
+
+/* One round more than is counted, for its memory and the clock. PASSES: of an operation; more would tell no more. */
+enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4, PASSES = 2 };
+
+static const double longest_s = 50e-6; /* of an operation that takes longer it is less than a hundredth */
+static const double most_bytes = 24e6; /* more would throw the program out of the memory behind those caches as well */
+static const double interval_s = 0.25e-3, forget_s = 30e-6;
+static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
+
+static bool can(const measurement *m) {
+    const regime *r = &m->request->regime;
+    return SCOUT_HAS(m->api, forget) && m->api->forget && m->clock.play && r->launch == REGIME_GRAPH &&
+           r->load != REGIME_BURST && m->op.bytes_read + m->op.bytes_written <= most_bytes;
+}
+
+static scout_answer enqueue_forget(void *context, uint32_t number, void *stream, scout_why *why) {
+    const measurement *m = context;
+    (void)number;
+    return m->api->forget(m->device, stream, why);
+}
+
+/* Each round has copies of its own, which none before it has left in a cache. */
+static scout_answer record_round(measurement *m, measure_row *row, const uint32_t *launches, scout_sequence **of,
+                                 scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    for (int kind = AGAIN; kind <= FORGET && answer == SCOUT_OK; kind++)
+        answer = m->api->record(m->device, 1, launches[kind], enqueue_forget, m, &of[kind], why);
+    if (answer == SCOUT_OK) answer = bench_plan_record_forgotten(row->plan, launches[BEHIND], &of[BEHIND], why);
+    return answer == SCOUT_OK ? bench_plan_recorded(row->plan, launches[USUAL], &of[USUAL], why) : answer;
+}
+
+static bool are_alike(const double *x, double middle) {
+    for (int k = 0; k < EACH; k++)
+        if (!(x[k] < alike * middle && middle < alike * x[k])) return false;
+    return true;
+}
+
+/* Not a number: it is not known. */
+static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
+    const double launch_s = row->lane.launch_s;
+    const uint32_t n = (uint32_t)fmax(FEWEST, round(interval_s / (forget_s + launch_s))),
+                   launches[KINDS] = {1, n, n, row->lane.launches};
+    scout_sequence *list[ROUNDS * KINDS] = {NULL};
+    double seconds[ROUNDS * KINDS], each[EACH], middle[KINDS];
+    const double about_s = ROUNDS * ((1 + 2 * n) * forget_s + (n + launches[USUAL]) * launch_s);
+    *answer = SCOUT_OK;
+    for (int k = 0; k < ROUNDS && *answer == SCOUT_OK; k++)
+        *answer = record_round(m, row, launches, &list[k * KINDS], why);
+    if (*answer == SCOUT_OK) *answer = m->clock.play(m->clock.context, list, ROUNDS * KINDS, about_s, seconds, why);
+    for (int k = 0; k < ROUNDS * KINDS && *answer != SCOUT_LOST; k++)
+        if (list[k] && k % KINDS != USUAL) m->api->drop(m->device, list[k]); /* that is the plan's */
+    for (int kind = FORGET; kind < KINDS && *answer == SCOUT_OK; kind++) {
+        for (int k = 0; k < EACH; k++) each[k] = seconds[(k + 1) * KINDS + kind] / launches[kind];
+        middle[kind] = stats_median(each, EACH);
+        if (!are_alike(each, middle[kind])) return NAN;
+    }
+    return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
+}
+
+/* The baseline, and in the first pass what is fastest beside it; later on whatever was chosen. */
+static bool is_wanted(const measurement *m, int row, int fastest) {
+    const measure_row *r = &m->rows[row];
+    const bool timed = r->plan && r->timed && r->status == ROW_OK && !r->lane.raced_out && r->lane.launches > 0;
+    return timed && r->lane.launch_s < longest_s && (m->pass.number > 1 || row == m->baseline || row == fastest);
+}
+
+void measure_fetch(measurement *m) {
+    int fastest = -1;
+    if (m->pass.number > PASSES || !can(m)) return;
+    for (int k = 0; k < m->row_count; k++) {
+        const measure_row *r = &m->rows[k];
+        if (k == m->baseline || !r->timed || r->lane.raced_out) continue;
+        if (fastest < 0 || r->lane.time_s < m->rows[fastest].lane.time_s) fastest = k;
+    }
+    for (int k = 0; k < m->row_count && !measure_stopped(m); k++) {
+        scout_answer answer = SCOUT_OK;
+        scout_why why = {.code = ""};
+        if (!is_wanted(m, k, fastest)) continue;
+        measure_tell_row(&m->rows[k], "time", m->patience_s);
+        m->rows[k].fetch_s = fetch_of(m, &m->rows[k], &answer, &why);
+        if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
+    }
+    measure_spend(m, MEASURE_TIMING);
+}

@@ -1,0 +1,132 @@
+/* What fetching its program takes, beside the time of a launch alone. */
+#include "tests/unit/scout/measure_fixture.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double fetch_us(const char *name) {
+    const json_t *x = json_object_get(row(name, ""), "fetch_us");
+    return x ? json_number_value(x) : NAN;
+}
+
+/* Passes that looked for it. */
+static int looks(const char *name) {
+    const json_t *passes = json_object_get(row(name, ""), "passes");
+    int n = 0;
+    for (size_t k = 0; k < json_array_size(passes); k++)
+        n += json_object_get(json_array_get(passes, k), "fetch_us") != NULL;
+    return n;
+}
+
+static void begin_telling(double fetch_s) {
+    begin("16,24,8", "fp32");
+    d->fetch_s = fetch_s;
+    fake_api.play = fake_play;
+    fake_api.forget = fake_forget;
+}
+
+static void end_telling(void) {
+    end();
+    fake_api.play = NULL;
+    fake_api.forget = NULL;
+}
+
+static void it_is_told_beside_the_time(void) {
+    begin_telling(4e-7);
+    USE(&fake_brief, &fake_brisk);
+    measure();
+    UNIT_CHECK(fabs(fetch_us("brief") - 0.4) < 0.05 && fabs(fetch_us("brisk") - 0.4) < 0.05);
+    UNIT_CHECK(fabs(number(result, "baseline_time_us") - 20) < 0.2); /* as without it */
+    UNIT_INT(looks("brief"), 2);
+    UNIT_INT(looks("brisk"), 2);
+    end_telling();
+}
+
+/* It is below nothing by what blocks differ alone. */
+static void it_is_never_less_than_nothing(void) {
+    begin_telling(-3e-7);
+    USE(&fake_brief);
+    measure();
+    UNIT_CHECK(fetch_us("brief") == 0);
+    UNIT_INT(looks("brief"), 2);
+    end_telling();
+}
+
+static void a_device_that_cannot_tell_says_nothing(void) {
+    begin_telling(4e-7);
+    fake_api.forget = NULL;
+    USE(&fake_brief);
+    measure();
+    UNIT_CHECK(isnan(fetch_us("brief")));
+    end_telling();
+}
+
+static void long_launches_bursts_and_calls_have_none(void) {
+    for (int k = 0; k < 3; k++) {
+        begin_telling(4e-7);
+        if (k == 1) request.regime.load = REGIME_BURST;
+        if (k == 2) request.regime.launch = REGIME_DIRECT;
+        if (k == 0)
+            USE(&fake_right);
+        else
+            USE(&fake_brief);
+        measure();
+        UNIT_CHECK(isnan(fetch_us(k == 0 ? "right" : "brief")) && looks(k == 0 ? "right" : "brief") == 0);
+        end_telling();
+    }
+}
+
+static void intervals_that_differ_tell_nothing(void) {
+    begin_telling(4e-7);
+    d->noise = 1;
+    USE(&fake_brief);
+    measure();
+    UNIT_CHECK(looks("brief") < 2);
+    UNIT_TEXT(text(row("brief", ""), "status"), "OK");
+    end_telling();
+}
+
+static scout_answer fails(scout_device *of, void *stream, scout_why *reason) {
+    (void)of, (void)stream;
+    return scout_say(reason, SCOUT_FAILED, "error", "on purpose");
+}
+
+/* A figure beside the figure: what goes wrong there takes none away. */
+static void a_failure_leaves_the_row_as_it_is(void) {
+    begin_telling(4e-7);
+    fake_api.forget = fails;
+    USE(&fake_brief, &fake_brisk);
+    measure();
+    UNIT_TEXT(text(row("brisk", ""), "status"), "OK");
+    UNIT_CHECK(isnan(fetch_us("brief")) && number(result, "ratio") < 0.8);
+    end_telling();
+}
+
+static scout_answer loses(scout_device *of, void *stream, scout_why *reason) {
+    (void)stream;
+    of->lost = true;
+    return scout_say(reason, SCOUT_LOST, "poisoned", "on purpose");
+}
+
+static void a_lost_device_ends_it(void) {
+    begin_telling(4e-7);
+    fake_api.forget = loses;
+    USE(&fake_brief);
+    measure_opens();
+    measure_pass_of(1);
+    UNIT_CHECK(!result && answer == SCOUT_LOST);
+    measure_close(session);
+    end_telling();
+}
+
+int main(void) {
+    UNIT_RUN(it_is_told_beside_the_time);
+    UNIT_RUN(it_is_never_less_than_nothing);
+    UNIT_RUN(a_device_that_cannot_tell_says_nothing);
+    UNIT_RUN(long_launches_bursts_and_calls_have_none);
+    UNIT_RUN(intervals_that_differ_tell_nothing);
+    UNIT_RUN(a_failure_leaves_the_row_as_it_is);
+    UNIT_RUN(a_lost_device_ends_it);
+    return unit_end();
+}
