@@ -4,7 +4,6 @@
 
 #include "common/json.h"
 #include "common/verdict.h"
-#include "scout/terms/stats.h"
 #include "scout/terms/variants.h"
 #include "scout/timing/estimate.h"
 
@@ -392,18 +391,14 @@ static const char *time_from(const json_t *base, double mhz) {
     return "plain";
 }
 
-/* What fetching its program takes among others, by what passes tell of it: the middle one, and of two in the middle the
- * smaller. */
+/* What fetching its program takes among others, by the first pass that tells it. */
 static double fetch_of(const json_t *row) {
     const json_t *list = json_object_get(row, "passes");
-    double x[MOST_PASSES];
-    size_t n = 0;
-    for (size_t k = 0; k < json_array_size(list) && n < MOST_PASSES; k++) {
+    for (size_t k = 0; k < json_array_size(list); k++) {
         const double us = json_get_number(json_array_get(list, k), "fetch_us");
-        if (isfinite(us)) x[n++] = fmax(us, 0); /* below nothing by what blocks differ */
+        if (isfinite(us)) return fmax(us, 0); /* below nothing by what blocks differ */
     }
-    stats_sort(x, n);
-    return n > 0 ? x[(n - 1) / 2] : NAN;
+    return NAN;
 }
 
 /* A row beside the baseline: its time is the ratio of theirs. */

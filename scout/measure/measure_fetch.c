@@ -11,12 +11,12 @@
  * launch brings it back. */
 enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
 
-/* One round more than is counted, for its memory and the clock. PASSES: of an operation; more would tell no more. */
+/* One round more than is counted, for its memory and the clock. PASSES: of an operation, until one has told it. */
 enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4, PASSES = 2 };
 
-static const double longest_s = 50e-6; /* of an operation that takes longer it is less than a hundredth */
-static const double most_bytes = 24e6; /* more would throw the program out of the memory behind those caches as well */
-static const double interval_s = 0.25e-3, forget_s = 30e-6;
+static const double longest_s = 30e-6; /* of an operation that takes longer it is less than a hundredth */
+static const double most_bytes = 12e6; /* more would throw the program out of the memory behind those caches as well */
+static const double interval_s = 0.15e-3, forget_s = 30e-6;
 static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
 
 static bool can(const measurement *m) {
@@ -69,13 +69,13 @@ static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, s
     return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
 }
 
-/* The baseline, and in the first pass what is fastest beside it; later on whatever was chosen. */
 static bool is_wanted(const measurement *m, int row, int fastest) {
     const measure_row *r = &m->rows[row];
     const bool timed = r->plan && r->timed && r->status == ROW_OK && !r->lane.raced_out && r->lane.launches > 0;
-    return timed && r->lane.launch_s < longest_s && (m->pass.number > 1 || row == m->baseline || row == fastest);
+    return timed && !r->fetched && r->lane.launch_s < longest_s && (row == m->baseline || row == fastest);
 }
 
+/* The baseline's, and of what is fastest beside it. */
 void measure_fetch(measurement *m) {
     int fastest = -1;
     if (m->pass.number > PASSES || !can(m)) return;
@@ -90,6 +90,7 @@ void measure_fetch(measurement *m) {
         if (!is_wanted(m, k, fastest)) continue;
         measure_tell_row(&m->rows[k], "time", m->patience_s);
         m->rows[k].fetch_s = fetch_of(m, &m->rows[k], &answer, &why);
+        m->rows[k].fetched = isfinite(m->rows[k].fetch_s);
         if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
     }
     measure_spend(m, MEASURE_TIMING);

@@ -32,6 +32,7 @@ typedef struct measure_row {
     bool compared;
     double launch_s; /* roughly, for how long to wait; 0: not known */
     double fetch_s;  /* measure_fetch.c; not a number: not looked for in this pass */
+    bool fetched;    /* a pass has told it */
     double pack_s;
     scout_plan_needs needs;
     char *config;              /* JSON text, owned by the arena */

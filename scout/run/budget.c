@@ -14,9 +14,8 @@ static const double HEAVY = 0.03; /* of the model's time: an operation from so m
 static const double SEARCH_LEAST = 0.1, SEARCH_SHARED = 5, SEARCH_EXHAUSTIVE = 120;
 static const double SEARCH_SHARE = 0.6; /* of a budget; the rest is for checks and blocks */
 static const double LEAST = 0.02;       /* less measures nothing */
-/* A second search: so many times the first one's seconds at least, which a heavy operation always has, and of those
- * that are left this part at most. */
-static const double AGAIN_LEAST = 2, AGAIN_SHARE = 0.25;
+/* A second search: so many times the first one's seconds at least, and of those that are left this part at most. */
+static const double AGAIN_LEAST = 1.5, AGAIN_SHARE = 0.25;
 
 /* Until a clock stands still, and the whole seconds that a cap on power takes the mean of: a heavy operation is worth
  * these. */
@@ -74,8 +73,7 @@ double budget_usual(const budget *b, double share) {
 }
 
 double budget_search_again(const budget *b, double share, double had_s, double left_s) {
-    const double usual = budget_usual(b, share), wanted = share >= HEAVY ? fmax(usual, AGAIN_LEAST * had_s) : usual,
-                 seconds = fmin(wanted, AGAIN_SHARE * left_s);
+    const double seconds = fmin(budget_usual(b, share), AGAIN_SHARE * left_s);
     return had_s > 0 && seconds >= AGAIN_LEAST * had_s ? seconds : 0;
 }
 

@@ -52,11 +52,9 @@ static void a_second_search_is_worth_it_or_not_made(void) {
     const budget none = made("run", 0), forty = made("run", 40);
     near(budget_search_again(&none, 0.5, 0.2, 100), 2.6);
     near(budget_search_again(&none, 0.5, 0.2, 4), 1);
-    near(budget_search_again(&none, 0.5, 0.51, 4), 0);
-    near(budget_search_again(&none, 0.5, 1.4, 100), 2.8); /* a heavy one has twice as much */
-    near(budget_search_again(&none, 0.5, 1.4, 8), 0);
-    near(budget_search_again(&none, 0.02, 0.2, 100), 0);
-    near(budget_search_again(&none, 0.02, 0.1, 100), 0.2);
+    near(budget_search_again(&none, 0.5, 0.67, 4), 0);
+    near(budget_search_again(&none, 0.5, 1.7, 100), 2.6);
+    near(budget_search_again(&none, 0.5, 1.8, 100), 0);
     near(budget_search_again(&none, 0.5, 0.2, -1), 0);
     near(budget_search_again(&none, 0.5, 0, 100), 0); /* it never had a first one */
     near(budget_operations_left(&forty, 110), 20);
