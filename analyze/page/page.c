@@ -12,6 +12,7 @@ static const struct {
     const char *id, *title; /* in the list of contents; NULL: not there */
 } sections[] = {
     {page_first, "first", "What to do first"},
+    {page_tracks, NULL, NULL},
     {page_roofline, "roof", "Roofline"},
     {page_categories, "time", "Where the time goes"},
     {page_table, "all", "All operations"},
@@ -148,6 +149,7 @@ bool page_write(const summary *m, FILE *out, status *st) {
     } else
         *st = p.guard.st;
     json_decref(p.run);
+    json_decref(p.trace);
     arena_free(&p.arena);
     return good;
 }

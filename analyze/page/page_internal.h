@@ -39,6 +39,7 @@ typedef struct page {
     size_t number;  /* of the group: in all its ids */
     json_t *run;    /* run.json, or NULL */
     json_t *device; /* of it, the one that the group was measured on, or NULL; borrowed from run */
+    json_t *trace;  /* trace.json, while it is drawn */
     page_moment *moments;
     size_t moment_count;
     arena arena; /* names made fit, rewound after each section */
@@ -73,6 +74,7 @@ const char *page_title(page *p, const study_report *r); /* what a person calls i
 void page_shape(page *p, const study_report *r);        /* "2048 × 4096 × 4096"; "… by 3 × 3 from 64" */
 const char *page_kind(const char *op);                  /* "gemm", …, "other": of a class, also for unknown ones */
 void page_key(page *p, const char *kind);               /* the kind's little coloured square */
+void page_legend(page *p, const char *const *kinds, size_t count); /* each of these once; as page_kind gives them */
 
 /* The begin of a section. Its name is its heading, where there are several groups also that of its group. */
 void page_section(page *p, const char *id, const char *title);
@@ -117,6 +119,7 @@ void page_chart_alone(page *p, const char *says, const page_point *points, size_
 void page_models(page *p); /* page_models.c: the head of a page of several groups, and these beside each other */
 void page_first(page *p);  /* page_first.c: what to do first, totals, categories */
 void page_categories(page *p);
+void page_tracks(page *p);                                            /* page_tracks.c: kernel after kernel */
 void page_roofline(page *p);                                          /* page_roofline.c */
 void page_table(page *p);                                             /* page_table.c */
 void page_operations(page *p);                                        /* page_operation.c */

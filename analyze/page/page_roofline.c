@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PEAKS = 12, LABELS = 7, KINDS = 10, SLOPE = 40, KEPT_CLEAR = 60 };
+enum { PEAKS = 12, LABELS = 7, SLOPE = 40, KEPT_CLEAR = 60 };
 /* The picture that labels are placed for, in pixels, and the narrowest that has any (paper); a phone's has none. */
 static const double width = 1150, height = 440, narrow = 640;
 
@@ -177,20 +177,9 @@ static void labels(page *p, const page_chart *c, const spot *spots, size_t count
 }
 
 static void legend(page *p, const spot *spots, size_t count) {
-    const char *seen[KINDS];
-    size_t n = 0;
-    fputs("<ul class=\"legend\" aria-label=\"Kinds of operations\">", p->out);
-    for (size_t k = 0; k < count; k++) {
-        const char *kind = page_kind(spots[k].row->report->op);
-        size_t at = 0;
-        while (at < n && seen[at] != kind) at++;
-        if (at < n || n == KINDS) continue;
-        seen[n++] = kind;
-        fputs("<li>", p->out);
-        page_key(p, kind);
-        fprintf(p->out, "%s</li>", kind);
-    }
-    fputs("</ul>", p->out);
+    const char **kinds = arena_array(&p->arena, const char *, count);
+    for (size_t k = 0; k < count; k++) kinds[k] = page_kind(spots[k].row->report->op);
+    page_legend(p, kinds, count);
 }
 
 static int by_share(const void *a, const void *b) {

@@ -164,6 +164,23 @@ void page_key(page *p, const char *kind) {
             kind);
 }
 
+void page_legend(page *p, const char *const *kinds, size_t count) {
+    enum { MOST = 10 };
+    const char *seen[MOST];
+    size_t n = 0;
+    fputs("<ul class=\"legend\" aria-label=\"Kinds of operations\">", p->out);
+    for (size_t k = 0; k < count && n < MOST; k++) {
+        size_t at = 0;
+        while (at < n && seen[at] != kinds[k]) at++;
+        if (at < n) continue;
+        seen[n++] = kinds[k];
+        fputs("<li>", p->out);
+        page_key(p, kinds[k]);
+        fprintf(p->out, "%s</li>", kinds[k]);
+    }
+    fputs("</ul>", p->out);
+}
+
 double page_real(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;

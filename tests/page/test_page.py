@@ -590,6 +590,75 @@ def test_partial(browser):
     page.close()
 
 
+def as_it_ran(folder, events):
+    """The folder's model as a whole: model.json, and a trace of these events."""
+    with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+        run = json.load(file)
+    model = {"schema": "ceiling-scout/model/1", "device": run["devices"][0], "regime": run["regime"], "method": run["method"],
+             "default": {"time_us": 200.0, "ci": 0.001}, "best": {"time_us": 150.0, "ci": 0.001}, "ratio": 0.75, "ratio_ci": 0.001}
+    for name, made in (("model", model), ("trace", {"schema": "ceiling-scout/trace/1", "traceEvents": events})):
+        with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as file:
+            json.dump(made, file)
+
+
+def kernel(name, lane, from_us, us):
+    return {"name": name, "ph": "X", "pid": 1, "tid": lane, "ts": from_us, "dur": us}
+
+
+def test_tracks(browser):
+    """The run by the defaults and by the plan, kernel after kernel, at one scale of time."""
+    folder = os.path.join(SCRATCH, "tracks")
+    subprocess.run([sys.executable, "-B", os.path.join(HERE, "make_folder.py"), "ordinary", folder], check=True)
+    names = sorted(name[:-5] for name in os.listdir(os.path.join(folder, "reports")))
+    events = [kernel(names[k % len(names)], 1, 2.0 * k, 1.9) for k in range(100)]
+    events += [kernel(names[k % len(names)] if k else "norm_residual_5", 2, 1.5 * k, 1.4) for k in range(100)]
+    as_it_ran(folder, events)
+    page = browser.open("file://" + page_of("tracks"))
+    lines = page.run("Array.from(document.querySelectorAll('[aria-labelledby=run1] svg.track'), s => s.querySelectorAll('rect').length)")
+    check("tracks: lines of so many as can be told apart", len(lines) == 3 and 200 <= sum(lines) <= 206, lines)
+    check("tracks: two lanes, one above the other", page.run(
+        "new Set(Array.from(document.querySelectorAll('[aria-labelledby=run1] rect.run'), r => r.getAttribute('y'))).size") == 2)
+    ends = page.run("""Array.from(document.querySelectorAll('[aria-labelledby=run1] svg.track:last-of-type rect.run'),
+        r => [r.getAttribute('y'), parseFloat(r.getAttribute('x')) + parseFloat(r.getAttribute('width'))])""")
+    last = {y: max(end for other, end in ends if other == y) for y, _ in ends}
+    check("tracks: both at one scale", len(last) == 2 and max(last.values()) > 99 and 20 < min(last.values()) < 30, last)
+    check("tracks: what it is called is said", page.run(
+        "document.querySelector('[aria-labelledby=run1] svg.track a').getAttribute('aria-label')").startswith(f"defaults: {names[0]}\n1.9"))
+    check("tracks: a fusion has the colour of its first part", page.run(
+        "Array.from(document.querySelectorAll('[aria-labelledby=run1] a')).some(a => a.getAttribute('aria-label').startsWith('plan: norm_residual_5') && a.querySelector('.k-norm'))"))
+    dead = page.run("Array.from(document.querySelectorAll('[aria-labelledby=run1] a')).filter(a => !document.getElementById(a.getAttribute('href').slice(1))).length")
+    check("tracks: no block leads nowhere", dead == 0, dead)
+    check("tracks: how long both took", all(words in page.run("document.querySelector('[aria-labelledby=run1] figcaption').textContent")
+                                            for words in ("100 kernels in 199.9", "100 in 149.9")))
+    quiet("tracks", page)
+    page.close()
+    page = browser.open("file://" + page_of("tracks", "_phone"), width=375, height=800, phone=True)
+    check("tracks: no scrolling sideways", page.run("document.documentElement.scrollWidth") <= 375)
+    page.close()
+    url = "file://" + page_of("tracks")
+    # what a stranger may have written: times that are none, lanes that are none, names that are markup, far too many
+    nasty = "<img src=x onerror=document.title='owned'>\"'"
+    as_it_ran(folder, [kernel(nasty, 1, 0.0, 5.0), kernel(names[0], 1, -1.0, 5.0), kernel(names[0], 1, 5.0, -1.0), kernel(names[0], 1, 1e300, 1.0),
+                       kernel(names[0], 3, 5.0, 1.0), kernel(names[0], 0, 5.0, 1.0), {"ph": "X", "tid": 1}, 5, None, {"name": 7, "ph": "X", "tid": 1, "ts": 1, "dur": 1}]
+              + [kernel(names[1], 1, 3.0, 1.0)] * 5000)
+    page = browser.open("file://" + page_of("tracks", "_nasty"))
+    check("tracks: nothing of it ran", "owned" not in page.run("document.title"))
+    check("tracks: names are text", nasty in page.run("document.querySelector('[aria-labelledby=run1] a').getAttribute('aria-label')"))
+    check("tracks: no more than can be drawn", "the first 4000 are drawn" in page.run("document.querySelector('[aria-labelledby=run1] figcaption').textContent"))
+    quiet("tracks, nasty", page)
+    page.close()
+    for what, events in (("no kernel", []), ("none that is one", [kernel(names[0], 1, 5.0, -1.0)])):
+        as_it_ran(folder, events)
+        page = browser.open("file://" + page_of("tracks", "_none"))
+        check(f"tracks: {what}: no section", page.run("!document.getElementById('run1')"))
+        page.close()
+    os.remove(os.path.join(folder, "model.json"))
+    page = browser.open("file://" + page_of("tracks", "_alone"))
+    check("tracks: a trace of no model that was replayed is not drawn", page.run("!document.getElementById('run1')"))
+    page.close()
+    return url
+
+
 def test_sparse(browser):
     """What leaves zeros out may be faster than the ceiling of all the work: that is no reason to distrust it."""
     shutil.copytree(os.path.join(HERE, "../golden/reports/mlp_sparse"), os.path.join(SCRATCH, "sparse"))
@@ -624,8 +693,8 @@ def main():
         nights = index_of("nights", 12, ["bert", "llama@b1"])
         test_index(browser, nights, index_of("quiet", 3, ["bert"], last=""))
         test_hostile_index(browser, index_of("hostile_nights", 6, ["a\" onload=\"document.title='owned'"], [f"model={nasty}", f"driver={nasty}"]))
-        models = test_models(browser)
-        test_axe(browser, [("index", nights), ("report", "file://" + ordinary), ("hostile report", "file://" + hostile), ("comparison", changed), ("models", models)])
+        models, tracks = test_models(browser), test_tracks(browser)
+        test_axe(browser, [("tracks", tracks), ("index", nights), ("report", "file://" + ordinary), ("hostile report", "file://" + hostile), ("comparison", changed), ("models", models)])
         test_convolutions(browser)
         test_sparse(browser)
         test_partial(browser)
