@@ -80,7 +80,7 @@ typedef struct study_memory {
 
 typedef struct study_whole_time {
     double us, ci;         /* ci: relative half width; infinite: not known */
-    double sum_us, sum_ci; /* of its parts, each measured by itself; sum_us 0: not known */
+    double sum_us, sum_ci; /* of its parts, what fetching their programs takes included; sum_us 0: not known */
 } study_whole_time;
 
 /* The model as a whole, by model.json. */

@@ -153,8 +153,8 @@ __global__ void stream_stamp(kernels_stamps *to) {
     to->cycles[at] = cycles, to->nanoseconds[at] = nanoseconds;
 }
 
-/* So much straight code that none other stays in the instruction caches of a multiprocessor: 128 KB of the larger one on
- * a GPU of capability 9.0. It is run through once, by a warp for each of its schedulers. */
+/* Straight code of 192 KB, which a warp for each scheduler of a multiprocessor runs through once. The larger cache of
+ * instructions has 128 KB on a GPU of capability 9.0, so no other code is left there. */
 constexpr int forget_threads = 128, forget_rounds = 3072; /* of four instructions of 16 bytes */
 
 __global__ void __launch_bounds__(forget_threads) stream_forget(float factor, float *sink) {
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(forget_threads) stream_forget(float factor, fl
         c = __fmaf_rn(c, factor, 3.0f + (float)k);
         d = __fmaf_rn(d, factor, 4.0f + (float)k);
     }
-    if (a + b + c + d == -1.0f) *sink = a; /* of a factor that is not below zero it is positive */
+    if (a + b + c + d == -1.0f) *sink = a; /* the sum is positive */
 }
 
 constexpr int special_threads = 512, special_chains = 8;

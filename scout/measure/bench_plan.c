@@ -134,6 +134,7 @@ scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequenc
 }
 
 scout_answer bench_plan_record_forgotten(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why) {
+    if (p->set->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
     bench_launcher launcher = {.plan = p, .first = first_in_turn(p, launches), .forget = true};
     p->timed = true;
     return record(p, launches, &launcher, out, why); /* a graph: it is called within */

@@ -407,13 +407,13 @@ static void settle_row(const json_t *m, json_t *row, json_t *base, const estimat
         forget_time(row);
         return;
     }
+    put(row, "fetch_us", fetch_of(row));
     if (!base) {
         const estimate own = over_passes(m, row, "time_us", true);
         put_time(m, row, &own, "plain");
         return;
     }
     put_ratios(row, base);
-    put(row, "fetch_us", fetch_of(row));
     if (row == base) {
         estimate own = *base_time;
         own.least /= own.x, own.most /= own.x;

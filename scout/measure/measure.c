@@ -215,7 +215,14 @@ static void check_clock(measurement *m) {
     m->answer = scout_say(&m->why, SCOUT_FAILED, "error", "the device's clock says that it is %g s", now_s);
 }
 
+void measure_rest(measurement *m) {
+    parts_use(m->layout);
+    close_memory(m);
+    parts_use(NULL);
+}
+
 json_t *measure_run(measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why) {
+    if (m->set) measure_rest(m);
     begin(m, pass);
     check_clock(m);
     if (!measure_stopped(m)) run_guarded(m, pass_work);
@@ -227,12 +234,6 @@ json_t *measure_run(measurement *m, const measure_pass *pass, scout_answer *answ
         *answer = scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");
     parts_use(NULL);
     return result;
-}
-
-void measure_rest(measurement *m) {
-    parts_use(m->layout);
-    close_memory(m);
-    parts_use(NULL);
 }
 
 static void ahead_work(measurement *m) {

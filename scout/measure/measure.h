@@ -58,6 +58,7 @@ typedef struct measure_pass {
     const measure_choice *rows; /* later passes: what is timed, the baseline first */
     int row_count;
     double waited_s; /* before it began, for what was prepared ahead */
+    bool fetch;      /* what fetching programs takes is asked for */
     void *spare;     /* ahead: memory of the device that launches may be noted on, and how much; NULL: none is */
     uint64_t spare_bytes;
 } measure_pass;
@@ -71,7 +72,7 @@ struct measurement *measure_open(const scout_device_api *api, scout_device *devi
  * run; rows then say why. NULL only with SCOUT_LOST (the device is gone: the caller starts again in another process)
  * or where memory of the host ran out (SCOUT_NO_MEMORY) or the device's clock says what is no time (SCOUT_FAILED). */
 json_t *measure_run(struct measurement *m, const measure_pass *pass, scout_answer *answer, scout_why *why);
-/* Gives back what no later pass needs: after each of them, its result may be sent before. */
+/* Gives back what no later pass needs of the last one; the next pass does that where it was not called. */
 void measure_rest(struct measurement *m);
 void measure_close(struct measurement *m);
 

@@ -7,22 +7,23 @@
 
 #include <math.h>
 
-/* A round, in this order. What ran as usual may have thrown the other program out of the memory behind the caches: one
- * launch brings it back. */
+/* A round, in this order. What ran as usual may have thrown the program of FORGET out of the L2 cache: AGAIN is one
+ * launch that brings it back. */
 enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
 
-/* One round more than is counted, for its memory and the clock. PASSES: of an operation, until one has told it. */
-enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4, PASSES = 2 };
+/* One round more than is counted, for its memory and the clock. */
+enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4 };
 
 static const double longest_s = 30e-6; /* of an operation that takes longer it is less than a hundredth */
-static const double most_bytes = 12e6; /* more would throw the program out of the memory behind those caches as well */
+static const double most_bytes = 12e6; /* more would throw the program of FORGET out of the L2 cache in each launch */
 static const double interval_s = 0.15e-3, forget_s = 30e-6;
-static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
+static const double least_s = 0.06; /* of a first pass: with less, a time is all that there is room for */
+static const double alike = 1.1;    /* intervals of a kind that differ by more were disturbed */
 
 static bool can(const measurement *m) {
     const regime *r = &m->request->regime;
-    return SCOUT_HAS(m->api, forget) && m->api->forget && m->clock.play && r->launch == REGIME_GRAPH &&
-           r->load != REGIME_BURST && m->op.bytes_read + m->op.bytes_written <= most_bytes;
+    return SCOUT_HAS(m->api, forget) && m->api->forget && m->api->play && m->api->has_graphs &&
+           r->launch == REGIME_GRAPH && r->load != REGIME_BURST && m->op.bytes_read + m->op.bytes_written <= most_bytes;
 }
 
 static scout_answer enqueue_forget(void *context, uint32_t number, void *stream, scout_why *why) {
@@ -54,11 +55,10 @@ static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, s
                    launches[KINDS] = {1, n, n, row->lane.launches};
     scout_sequence *list[ROUNDS * KINDS] = {NULL};
     double seconds[ROUNDS * KINDS], each[EACH], middle[KINDS];
-    const double about_s = ROUNDS * ((1 + 2 * n) * forget_s + (n + launches[USUAL]) * launch_s);
     *answer = SCOUT_OK;
     for (int k = 0; k < ROUNDS && *answer == SCOUT_OK; k++)
         *answer = record_round(m, row, launches, &list[k * KINDS], why);
-    if (*answer == SCOUT_OK) *answer = m->clock.play(m->clock.context, list, ROUNDS * KINDS, about_s, seconds, why);
+    if (*answer == SCOUT_OK) *answer = m->api->play(m->device, list, ROUNDS * KINDS, seconds, why);
     for (int k = 0; k < ROUNDS * KINDS && *answer != SCOUT_LOST; k++)
         if (list[k] && k % KINDS != USUAL) m->api->drop(m->device, list[k]); /* that is the plan's */
     for (int kind = FORGET; kind < KINDS && *answer == SCOUT_OK; kind++) {
@@ -77,8 +77,9 @@ static bool is_wanted(const measurement *m, int row, int fastest) {
 
 /* The baseline's, and of what is fastest beside it. */
 void measure_fetch(measurement *m) {
+    const bool hurried = m->pass.number == 1 && m->pass.budget_s < least_s;
     int fastest = -1;
-    if (m->pass.number > PASSES || !can(m)) return;
+    if (!m->pass.fetch || hurried || !can(m)) return;
     for (int k = 0; k < m->row_count; k++) {
         const measure_row *r = &m->rows[k];
         if (k == m->baseline || !r->timed || r->lane.raced_out) continue;
@@ -88,7 +89,8 @@ void measure_fetch(measurement *m) {
         scout_answer answer = SCOUT_OK;
         scout_why why = {.code = ""};
         if (!is_wanted(m, k, fastest)) continue;
-        measure_tell_row(&m->rows[k], "time", m->patience_s);
+        measure_tell_row(&m->rows[k], "time",
+                         fmin(30 + 100 * m->rows[k].lane.launch_s * m->rows[k].lane.launches, 600));
         m->rows[k].fetch_s = fetch_of(m, &m->rows[k], &answer, &why);
         m->rows[k].fetched = isfinite(m->rows[k].fetch_s);
         if (answer == SCOUT_LOST) measure_stop(m, answer, &why);

@@ -31,7 +31,7 @@ typedef struct measure_row {
     double worst, tolerance;
     bool compared;
     double launch_s; /* roughly, for how long to wait; 0: not known */
-    double fetch_s;  /* measure_fetch.c; not a number: not looked for in this pass */
+    double fetch_s;  /* measure_fetch.c; not a number: this pass does not tell it */
     bool fetched;    /* a pass has told it */
     double pack_s;
     scout_plan_needs needs;

@@ -46,6 +46,12 @@ static const json_t *read_row(const json_t *row, double *us, double *ci) {
     return row;
 }
 
+double report_fetch_us(const json_t *row) {
+    static const double most_us = 1000; /* it is microseconds: more is none */
+    const double us = json_get_number(row, "fetch_us");
+    return us >= 0 && us < most_us ? us : NAN;
+}
+
 /* Older rows do not say it. */
 static bool is_wide(const json_t *row, double ci) {
     static const double target = 0.01;
@@ -91,8 +97,8 @@ static void read_measurement(const json_t *m, report_figures *out) {
     out->baseline_row = read_row(find_row(rows, out->baseline, variant), &out->baseline_us, &out->baseline_ci);
     out->best_row =
         read_row(find_row(rows, out->best, json_get_text_or_null(m, "best_variant")), &out->best_us, &out->best_ci);
-    out->baseline_fetch_us = fmax(json_get_number(out->baseline_row, "fetch_us"), 0);
-    out->best_fetch_us = fmax(json_get_number(out->best_row, "fetch_us"), 0);
+    out->baseline_fetch_us = report_fetch_us(out->baseline_row);
+    out->best_fetch_us = report_fetch_us(out->best_row);
     if (!out->best_row) out->best = NULL;
     if (out->best && out->best_row != out->baseline_row) {
         out->ratio = json_get_positive(m, "ratio");

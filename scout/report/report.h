@@ -61,9 +61,9 @@ typedef struct report_figures {
     const char *baseline, *best, *family;                               /* candidates' names; NULL: none */
     const json_t *baseline_row, *best_row;                              /* NULL where it is not OK */
     double baseline_us, baseline_ci, best_us, best_ci, ratio, ratio_ci; /* not-a-number where it is not known */
-    double baseline_fetch_us, best_fetch_us; /* what fetching its program takes more in a model; 0: not known */
-    double proven_us;                        /* with what is proven: the best's time, or the baseline's */
-    bool own;                                /* the baseline is a kernel of this project, for no library has one */
+    double baseline_fetch_us, best_fetch_us;                            /* report_fetch_us */
+    double proven_us;                   /* with what is proven: the best's time, or the baseline's */
+    bool own;                           /* the baseline is a kernel of this project, for no library has one */
     bool wide;                          /* the baseline's or the best's interval is beyond the target, or it drifts */
     double rival_ratio, rival_ratio_ci; /* of the one that came nearest to the best, or to beating the baseline */
     const char *rival_family;
@@ -81,6 +81,8 @@ typedef struct report_figures {
     verdict verdict;
 } report_figures;
 void report_read(const report_input *in, report_figures *out);
+/* What fetching a row's program takes more in a model than alone; not-a-number: not known. */
+double report_fetch_us(const json_t *row);
 
 /* report_fusion.c: the figures of a fusion from a measurement whose own are read, what its verdict is spoken on, and
  * the member `fusion` of its report. */

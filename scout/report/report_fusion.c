@@ -58,7 +58,7 @@ static void read_sequence(const json_t *m, const report_figures *f, report_fused
         return;
     }
     to->fused_us = json_get_positive(json_object_get(row, "time_us"), "median");
-    to->fetch_us = json_get_number(row, "fetch_us");
+    to->fetch_us = report_fetch_us(row);
     to->kernels_fused = kernels_of(row);
     to->name = json_get_text_or_null(row, "name");
     to->variant = json_get_text_or_null(row, "variant");
@@ -74,7 +74,7 @@ static void read_sum(const report_fusion *in, const json_t *m, const report_figu
         return;
     }
     to->fused_us = f->best_us;
-    to->fetch_us = json_get_number(f->best_row, "fetch_us");
+    to->fetch_us = report_fetch_us(f->best_row);
     to->kernels_fused = kernels_of(f->best_row);
     to->name = f->best;
     to->variant = f->best_row == f->baseline_row ? json_get_text_or_null(m, "baseline_variant")

@@ -8,8 +8,6 @@ static const double CEILINGS_PART = 4, CEILINGS_PART_HOST = 5, CEILINGS_PART_AUD
 static const double CEILINGS_SHARE = 1.0 / 3;
 static const double CEILINGS_LEAST = 0.5; /* less measures nothing new */
 
-static const double HEAVY = 0.03; /* of the model's time: an operation from so much on */
-
 /* The first pass: what any operation has, and what all share by their worth. */
 static const double SEARCH_LEAST = 0.1, SEARCH_SHARED = 5, SEARCH_EXHAUSTIVE = 120;
 static const double SEARCH_SHARE = 0.6; /* of a budget; the rest is for checks and blocks */
@@ -17,9 +15,9 @@ static const double LEAST = 0.02;       /* less measures nothing */
 /* A second search: so many times the first one's seconds at least, and of those that are left this part at most. */
 static const double AGAIN_LEAST = 1.5, AGAIN_SHARE = 0.25;
 
-/* Until a clock stands still, and the whole seconds that a cap on power takes the mean of: a heavy operation is worth
- * these. */
-static const double HOLD_STILL = 0.8, HOLD_WHOLE = 1.5;
+/* Until a clock stands still, and the whole seconds that a cap on power takes the mean of: an operation is worth these
+ * from so much of the model's time on. */
+static const double HOLD_STILL = 0.8, HOLD_WHOLE = 1.5, HOLD_WORTH = 0.03;
 static const double HOLD_SHARE = 0.5, HOLD_LEAST = 0.1; /* of a first pass that a budget cuts; less shows nothing */
 
 static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; seconds, where there is no budget */
@@ -113,7 +111,7 @@ double budget_search(budget *b, const budget_job *job, double now) {
 }
 
 double budget_hold(const budget *b, double share, double pass_s, bool again, double now) {
-    const bool heavy = share >= HEAVY;
+    const bool heavy = share >= HOLD_WORTH;
     if (again) return !heavy || (b->end > 0 && b->end - now < HOLD_WHOLE) ? 0 : HOLD_WHOLE;
     const double most = heavy ? HOLD_WHOLE : HOLD_STILL;
     if (b->end == 0 || pass_s >= budget_usual(b, share)) return most;

@@ -284,13 +284,12 @@ bool run_files_reports(run *r, double model_us); /* all of them, those that diff
 void run_files_clean(const run *r);              /* reports of operations that are gone */
 
 /* run_plan.c */
-typedef struct run_planned {    /* what an operation or a fusion runs as */
-    const char *name, *variant; /* NULL: an operation by its default, a fusion nowhere */
-    double ratio, ratio_ci;     /* over the default, over the parts; not above 0: not known */
-    /* A launch of an operation in a model: what it takes alone, and more for its program to be fetched. Not above 0: it
-     * takes no part. */
-    double each_us, ci, default_us, default_ci;
-    double fetch_us, default_fetch_us; /* of these; of a fusion all there is, not-a-number: not known */
+typedef struct run_planned {           /* what an operation or a fusion runs as */
+    const char *name, *variant;        /* NULL: an operation by its default, a fusion nowhere */
+    double ratio, ratio_ci;            /* over the default, over the parts; not above 0: not known */
+    double each_us, ci;                /* of an operation: a launch alone; not above 0: it takes no part */
+    double default_us, default_ci;     /* the same by its default */
+    double fetch_us, default_fetch_us; /* what their programs take more in a model; not-a-number: not known */
     const char *code, *text;           /* of a fusion that is worth it: why it stays out; NULL: it does not */
 } run_planned;
 
@@ -320,9 +319,8 @@ double run_plan_fused_us(const run *r, const run_plan *plan, const plan_group *g
 void run_plan_count(const run *r, run_plan *plan);
 /* After a replay; run_plan_count ends it. By group: those that become single occurrences again. */
 void run_plan_split(run *r, run_plan *plan, const bool *apart);
-void run_plan_by_default(run_planned *to); /* an operation */
-/* To what it takes alone; where it is not known, what its default's takes. */
-void run_plan_add_fetch(run_planned *to, double us);
+void run_plan_by_default(run_planned *to);                   /* an operation */
+double run_plan_launch_us(double alone_us, double fetch_us); /* in a model; what is not known adds nothing */
 void run_plan_drop(run *r, run_plan *plan, int index, const char *code, const char *text); /* why a fusion is out */
 void run_plan_leave_out(const run *r, run_plan *plan, int item); /* an operation that no run can have */
 /* run_plan_json.c: plan.json. Read: what it names takes the place of what the reports prove, and a proof is only what

@@ -35,9 +35,8 @@ void run_plan_by_default(run_planned *to) {
     to->fetch_us = to->default_fetch_us;
 }
 
-void run_plan_add_fetch(run_planned *to, double us) {
-    if (us > 0) to->fetch_us = us;
-    to->each_us += to->fetch_us;
+double run_plan_launch_us(double alone_us, double fetch_us) {
+    return alone_us > 0 && fetch_us > 0 ? alone_us + fetch_us : alone_us;
 }
 
 static void take_leader(const run_item *i, run_planned *to) {
@@ -48,24 +47,26 @@ static void take_leader(const run_item *i, run_planned *to) {
     to->variant = json_get_text(leader, "variant");
     to->ratio = ratio;
     to->ratio_ci = NAN;
-    to->each_us = ratio * (to->default_us - to->fetch_us);
+    to->each_us = ratio * to->default_us;
     to->ci = NAN;
-    run_plan_add_fetch(to, json_get_number(leader, "fetch_us"));
+    to->fetch_us = report_fetch_us(leader);
 }
 
 static void read_operation(const run *r, int item, run_planned *to) {
     const report_input in = run_input(r, &r->items[item], -1);
     report_figures f;
     report_read(&in, &f);
+    to->fetch_us = to->default_fetch_us = NAN;
     if (!f.baseline_row) return;
     const bool proven = f.best_row && f.best_row != f.baseline_row && f.proven_us < f.baseline_us;
-    to->fetch_us = to->default_fetch_us = f.baseline_fetch_us;
-    to->default_us = f.baseline_us + f.baseline_fetch_us;
+    to->default_us = f.baseline_us;
     to->default_ci = f.baseline_ci;
+    to->default_fetch_us = f.baseline_fetch_us;
     to->each_us = proven ? f.proven_us : f.baseline_us;
     to->ci = proven ? f.best_ci : f.baseline_ci;
-    run_plan_add_fetch(to, proven ? f.best_fetch_us : f.baseline_fetch_us);
+    to->fetch_us = proven ? f.best_fetch_us : f.baseline_fetch_us;
     if (!proven) take_leader(&r->items[item], to);
+    if (isnan(to->fetch_us)) to->fetch_us = to->default_fetch_us;
     if (!proven) return;
     to->name = json_get_text(f.best_row, "name");
     to->variant = json_get_text(f.best_row, "variant");
@@ -136,27 +137,31 @@ const operation_flow *run_plan_flow(const run *r, const run_plan *plan) {
 }
 
 static double each_us(const run_plan *plan, const operation_occurrence *at) {
-    const double us = at->operation >= 0 ? plan->operations[at->operation].each_us : 0;
-    return us > 0 ? us * (double)at->times : NAN;
+    const run_planned *of = at->operation >= 0 ? &plan->operations[at->operation] : NULL;
+    return of && of->each_us > 0 ? (double)at->times * run_plan_launch_us(of->each_us, of->fetch_us) : NAN;
 }
 
 double run_plan_us(const run *r, const run_plan *plan, int occurrence) {
     return each_us(plan, &run_plan_flow(r, plan)->occurrences[occurrence]);
 }
 
-/* The parts' own times, by the ratio that was measured beside them, if it is known: of launches alone, so that what
- * fetching programs takes is counted apart. Not a number: one of them is not known. */
+/* The parts' own times alone, by the ratio that was measured beside them, if it is known, and the one program that is
+ * fetched. Where that of a part is not known, all of it goes by the ratio. Not a number: a part has no time. */
 static double cost_of(const run *r, const run_plan *plan, int index, const int *site) {
     const run_planned *fused = &plan->fusions[index];
-    const bool apart = isfinite(fused->fetch_us);
-    double sum = 0, times = 0;
+    const double ratio = fused->ratio > 0 ? fused->ratio : 1; /* of a given plan it need not be known */
+    bool known = isfinite(fused->fetch_us);
+    double alone = 0, sum = 0, times = 0;
     for (int k = 0; k < r->fusions.items[index].op_count; k++) {
         const operation_occurrence *at = &run_plan_flow(r, plan)->occurrences[site[k]];
+        const run_planned *of = at->operation >= 0 ? &plan->operations[at->operation] : NULL;
         times = (double)at->times;
-        sum += each_us(plan, at) - (apart && at->operation >= 0 ? times * plan->operations[at->operation].fetch_us : 0);
+        sum += each_us(plan, at);
+        alone += of ? times * of->each_us : 0;
+        known = known && of && isfinite(of->fetch_us);
     }
-    const double alone = fused->ratio > 0 ? sum * fused->ratio : sum; /* of a given plan it need not be known */
-    return apart ? alone + times * fmax(fused->fetch_us, 0) : alone;
+    if (!known || isnan(sum)) return ratio * sum;
+    return ratio * alone + times * fused->fetch_us;
 }
 
 /* One that was split by its weights stands there under several items of its entry. */
@@ -308,8 +313,8 @@ static turning may_turn(run *r, int region) {
         }
         pending = pending || r->items[items[1]].source == RUN_PENDING;
         known = known && (of[items[1]].each_us > 0) == (of[items[0]].each_us > 0);
-        file_us += (double)at->times * fmax(of[items[0]].each_us, 0);
-        turned_us += (double)at->times * fmax(of[items[1]].each_us, 0);
+        file_us += (double)at->times * fmax(run_plan_launch_us(of[items[0]].each_us, of[items[0]].fetch_us), 0);
+        turned_us += (double)at->times * fmax(run_plan_launch_us(of[items[1]].each_us, of[items[1]].fetch_us), 0);
     }
     arena_rewind(&r->arena, mark);
     if (pending) return TURNING_UNKNOWN;

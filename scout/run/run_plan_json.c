@@ -199,7 +199,7 @@ static void find_time(const run *r, int item, run_planned *to) {
         const double us = json_get_positive(json_object_get(row, "time_us"), "median");
         if (us > 0 && strcmp(json_get_text(row, "name"), to->name) == 0 &&
             strcmp(json_get_text(row, "variant"), to->variant) == 0)
-            to->each_us = us, run_plan_add_fetch(to, json_get_number(row, "fetch_us"));
+            to->each_us = us, to->fetch_us = report_fetch_us(row);
     }
 }
 

@@ -35,7 +35,7 @@ static void read_shares(replay_run *w) {
             continue;
         }
         s->takes_part = true;
-        s->fetch_us = count * f.baseline_fetch_us;
+        s->fetch_us = f.baseline_fetch_us > 0 ? count * f.baseline_fetch_us : 0;
         s->default_us = count * f.baseline_us + s->fetch_us;
     }
 }

@@ -7,7 +7,7 @@ typedef struct share { /* of an operation or a fusion, by its report */
     bool takes_part;
     const char *code, *text; /* why it does not; NULL: it needs none */
     double default_us;       /* of all its launches in a run */
-    double fetch_us;         /* of that, what fetching its program takes */
+    double fetch_us;         /* of that, what fetching its program takes; 0: nothing, or it is not known */
     double least_us;         /* of one without a figure; 0: not known */
     double in_place[2];      /* sums over passes */
     int in_place_passes[2];

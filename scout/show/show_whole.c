@@ -18,13 +18,16 @@ static void show_time_of(FILE *out, const char *name, const json_t *t) {
     fputc('\n', out);
 }
 
-/* Where each part was timed at the clock of its own load, and alone. */
-static void show_clock(FILE *out, const json_t *root) {
+/* What a sum is made of, and what is left for each launch: each part was timed at the clock of its own load. */
+static void show_rest(FILE *out, const json_t *root) {
     const json_t *first = json_object_get(root, "default");
-    const double at_us = json_get_positive(first, "at_clock_us"), us = json_get_positive(first, "time_us");
+    const double at_us = json_get_positive(first, "at_clock_us"), us = json_get_positive(first, "time_us"),
+                 fetch_us = json_get_positive(first, "fetch_us");
     const int64_t launches = json_get_int(root, "launches", 0);
-    if (!(at_us > 0)) return;
-    const double fetch_us = json_get_positive(first, "fetch_us");
+    if (!(at_us > 0)) {
+        if (fetch_us > 0) fprintf(out, "            %s of that to fetch their programs\n", amount_time(fetch_us).s);
+        return;
+    }
     fprintf(out, "            at the model's %.0f MHz they take %s", json_get_number(root, "clock_mhz"),
             amount_time(at_us).s);
     if (fetch_us > 0) fprintf(out, ", %s of it to fetch their programs", amount_time(fetch_us).s);
@@ -100,7 +103,7 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
                  *best = json_object_get(root, "best");
     fputs("the model, measured as a whole\n", out);
     show_time_of(out, "defaults", json_object_get(root, "default"));
-    show_clock(out, root);
+    show_rest(out, root);
     if (json_is_object(best)) {
         show_time_of(out, json_is_true(json_object_get(root, "given")) ? "given" : "plan", best);
         const double ratio = json_get_positive(root, "ratio"), ci = json_get_number(root, "ratio_ci");

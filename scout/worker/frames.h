@@ -12,7 +12,7 @@ typedef enum frames_type {
     FRAMES_OPEN,      /* supervisor: {device} */
     FRAMES_OPENED,    /* worker: {device, identity, class, instance, class_folder, candidates_hash, kinds} */
     FRAMES_JOB,       /* supervisor: {what: "measure" | "qualify" | "ceilings" | "candidates" | "devices", …};
-                       ceilings: true where they are those of the job before */
+                       ceilings: true where they are those of the last job that had any */
     FRAMES_STEP,      /* worker: {candidate, variant, what, seconds}: heartbeat; silence beyond `seconds` is a hang;
                        also before its hello: then variant is the file of the plugin that is being loaded */
     FRAMES_SAY,       /* worker: {text}: progress for a person; with warning: true what went wrong on the way */

@@ -29,7 +29,7 @@ typedef struct process {
     bool dead;                /* seen to be; its last words may still be on the way */
     bool ended_by_others;     /* how the last one was lost, also when it is no more */
     double deadline, seconds; /* when the next frame must be there; between two frames */
-    json_t *ceilings;         /* of the last job that had any: it knows them; owned */
+    json_t *ceilings;         /* of the last job that had any: the worker has them; owned */
     struct {                  /* what it is at */
         char candidate[64], variant[256], what[64];
     } step;

@@ -182,6 +182,7 @@ json_t *supervisor_task_request(const supervisor_task *t) {
         json_object_set_new(request, "start_s",
                             json_real(1)); /* for what it loads, which is not the candidate's time */
         json_object_del(request, "ahead");
+        json_object_del(request, "fetch"); /* the baseline's is known */
         json_object_set_new(request, "only", names_alone(t, alone));
     } else {
         json_object_set_new(request, "exclusions", all_but_apart(t, json_object_get(t->body, "exclusions")));

@@ -126,7 +126,7 @@ static json_t *opened_body(const worker *w, const char *word, json_builder *b) {
     snprintf(text, sizeof text, "%016llx", (unsigned long long)plugins_candidates_hash(w->api, &w->identity));
     json_put_text(b, body, "candidates_hash", text);
     json_put_int(b, body, "kinds", plugins_kinds(w->api));
-    json_put_bool(b, body, "ahead", worker_ahead_can(w));
+    json_put_bool(b, body, "ahead", w->rests_later);
     return body;
 }
 
@@ -146,6 +146,7 @@ static void on_open(worker *w, const json_t *request, worker_end *end) {
         send_failed(w, end);
         return;
     }
+    w->rests_later = worker_ahead_can(w);
     json_builder b = {0};
     json_t *body = json_finish(&b, opened_body(w, word, &b), &end->st);
     if (body) {

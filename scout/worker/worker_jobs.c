@@ -125,6 +125,7 @@ static measure_pass read_pass(const json_t *body, measure_choice *rows, int room
                       .start_s = worker_request_number(body, "start_s", 0),
                       .least_s = worker_request_number(body, "least_s", 0),
                       .samples = json_is_true(json_object_get(body, "samples")),
+                      .fetch = json_is_true(json_object_get(body, "fetch")),
                       .hold_s = worker_request_number(body, "hold_s", 0),
                       .rows = rows};
     for (size_t k = 0; k < json_array_size(list) && p.row_count < room; k++) {

@@ -45,6 +45,7 @@ typedef struct worker {
     worker_session *sessions;           /* operations that are measured in passes; owned */
     struct measurement *resting;        /* of one of them, whose memory is given back once its result is sent */
     json_t *ceilings;                   /* of the last job that had any; owned */
+    bool rests_later;                   /* no plugin's code runs here, and the machine has cores for it */
     worker_replay *replay;              /* the model that is measured as a whole in passes; NULL: none is; owned */
     measure_watcher watcher;            /* of all of them */
     uint64_t jobs;                      /* how many passes it has measured */
@@ -68,7 +69,7 @@ void worker_step(void *context, const char *candidate, const char *variant, cons
 /* A job: the caller's result, or NULL and `end` says why. */
 typedef json_t *worker_job(worker *w, const json_t *body, worker_end *end);
 
-void worker_jobs_rest(worker *w);   /* what the next job does not need, while the supervisor chooses it */
+void worker_jobs_rest(worker *w);   /* gives back what the next job does not need */
 void worker_jobs_forget(worker *w); /* all that is kept between jobs */
 
 worker_job *worker_jobs_find(const char *what); /* NULL: there is no such job */

@@ -34,6 +34,8 @@ const measure_exclusion *worker_request_exclusions(const json_t *list, arena *a,
 
 bool worker_request_tell_ceilings(worker_request *r, const json_t *body, status *st) {
     const json_t *known = json_object_get(body, "ceilings");
+    if (json_is_true(known))
+        return status_fail(st, STATUS_ENVIRONMENT, "a job has the ceilings of the last one that had any, and none had");
     if (!json_is_object(known)) return true;
     r->measure.ceilings = &r->ceilings;
     return ceilings_from_json(known, &r->ceilings, st);

@@ -312,7 +312,7 @@ static void *keep_busy(void *stop) {
         cudaGraph_t graph = NULL;
         cudaGraphExec_t made = NULL;
         cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-        for (int k = 0; k < LAUNCHES; k++) gpu_api->empty(gpu, stream, &why);
+        for (int k = 0; k < LAUNCHES; k++) gpu_api->empty(NULL, stream, &why);
         cudaStreamEndCapture(stream, &graph);
         if (graph && cudaGraphInstantiate(&made, graph, 0) == cudaSuccess) cudaGraphExecDestroy(made);
         if (graph) cudaGraphDestroy(graph);

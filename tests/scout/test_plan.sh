@@ -97,18 +97,18 @@ import json, pathlib
 for path in [*pathlib.Path("fetched/reports").glob("*.json"), *pathlib.Path("fetched/fusions").glob("*.json")]:
     report = json.loads(path.read_text())
     for row in report["candidates"]:
-        row["passes"] = [{**p, "fetch_us": 4e5 if path.parent.name == "fusions" else 1e6} for p in row.get("passes", [])]
-        row["fetch_us"] = 4e5 if path.parent.name == "fusions" else 1e6
+        row["passes"] = [{**p, "fetch_us": 400 if path.parent.name == "fusions" else 900} for p in row.get("passes", [])]
+        row["fetch_us"] = 400 if path.parent.name == "fusions" else 900
     path.write_text(json.dumps(report))
 END
 run "$SCOUT" --replay fetched --plan given.json
 check "fetching: exit 0" exits 0
 check "fetching: every occurrence by itself has its own" field fetched/plan.json \
-    "abs(r['alone_us'] - json.load(open('fetched/before.json'))['alone_us'] - 1e6 * sum(len(g) - 1 for g in r['groups'])) < 1"
+    "abs(r['alone_us'] - json.load(open('fetched/before.json'))['alone_us'] - 900 * sum(len(g) - 1 for g in r['groups'])) < 0.01"
 check "fetching: a group has that of what does all at once" field fetched/plan.json \
-    "abs(r['cost_us'] - json.load(open('fetched/before.json'))['cost_us'] - sum(1e6 if len(g) == 2 else 4e5 for g in r['groups'])) < 1"
+    "abs(r['cost_us'] - json.load(open('fetched/before.json'))['cost_us'] - sum(900 if len(g) == 2 else 400 for g in r['groups'])) < 0.01"
 check "fetching: it is in the sum of the parts" field fetched/model.json \
-    "abs(r['default']['fetch_us'] - 1e6 * r['launches']) < 1 and r['default']['sum_us'] > r['default']['fetch_us']"
+    "abs(r['default']['fetch_us'] - 900 * r['launches']) < 0.01 and r['default']['sum_us'] > r['default']['fetch_us']"
 
 # one that has no groups: the defaults alone
 change() { # STATEMENTS on p   makes changed.json of the given plan

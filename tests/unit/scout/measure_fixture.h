@@ -81,8 +81,12 @@ static inline void measure_pass_of(int number) {
     enum { MOST = 8 };
     measure_choice rows[MOST];
     json_t *chosen = number > 1 ? figures_choose(result, request.only, request.beside) : NULL;
-    measure_pass pass = {
-        .number = number, .seed = seed * 64 + (uint64_t)number, .budget_s = budget_s, .hold_s = hold_s, .rows = rows};
+    measure_pass pass = {.number = number,
+                         .seed = seed * 64 + (uint64_t)number,
+                         .budget_s = budget_s,
+                         .hold_s = hold_s,
+                         .rows = rows,
+                         .fetch = number <= 2};
     for (; pass.row_count < (int)json_array_size(chosen) && pass.row_count < MOST; pass.row_count++) {
         const json_t *one = json_array_get(chosen, (size_t)pass.row_count);
         rows[pass.row_count] = (measure_choice){json_string_value(json_object_get(one, "name")),

@@ -518,9 +518,28 @@ static void a_new_session_goes_on(void) {
     end();
 }
 
+/* A caller that sends no result between passes need not give anything back: each pass does, of the one before. */
+static void a_pass_gives_back_what_the_last_one_left(void) {
+    const measure_choice rows[] = {{"right", ""}, {"fast", ""}};
+    begin("16,24,8", "fp32");
+    USE(&fake_fast, &fake_right);
+    measure_opens();
+    for (int number = 1; number <= 3; number++) {
+        const measure_pass pass = {
+            .number = number, .seed = (uint64_t)number, .budget_s = 20, .rows = rows, .row_count = 2};
+        json_t *seen = measure_run(session, &pass, &answer, &why);
+        UNIT_CHECK(seen && answer == SCOUT_OK);
+        json_decref(seen);
+    }
+    UNIT_INT(d->prepared, 2); /* plans stay */
+    measure_close(session);
+    end();
+}
+
 int main(void) {
     UNIT_RUN(memory_lies_elsewhere_in_every_pass);
     UNIT_RUN(plans_are_prepared_once);
+    UNIT_RUN(a_pass_gives_back_what_the_last_one_left);
     UNIT_RUN(a_new_session_goes_on);
     UNIT_RUN(the_faster_one_wins);
     UNIT_RUN(two_that_may_win_are_both_known);

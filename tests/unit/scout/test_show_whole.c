@@ -39,6 +39,8 @@ static void the_clock_has_its_part_in_a_difference(void) {
     UNIT_CHECK(says(root, "they take 125.0 us\n"));
     json_object_del(json_object_get(root, "default"), "at_clock_us");
     UNIT_CHECK(!says(root, "MHz"));
+    json_object_set_new(json_object_get(root, "default"), "fetch_us", json_real(6));
+    UNIT_CHECK(!says(root, "MHz") && says(root, "\n            6.000 us of that to fetch their programs\n"));
     json_decref(root);
 }
 
