@@ -70,8 +70,9 @@ static void legend(page *p, const tracks *t) {
 }
 
 /* The part of it that lies in a line. It leads to its operation, or to the fusions where there are any. */
-static void draw(page *p, const kernel *k, int lane, double from, double to) {
-    static const double tops[LANES] = {0, 54}, height = 46;
+static void draw(page *p, const kernel *k, int lane, bool alone, double from, double to) {
+    static const double tops[LANES] = {0, 54};
+    const double height = alone ? 100 : 46;
     const double x = 100 * (fmax(k->from, from) - from) / (to - from),
                  width = 100 * (fmin(k->to, to) - fmax(k->from, from)) / (to - from);
     const char *section = k->row ? "all" : p->g->group->fusion_count > 0 ? "fusions" : "run";
@@ -88,15 +89,17 @@ static void draw(page *p, const kernel *k, int lane, double from, double to) {
 }
 
 static void line(page *p, const tracks *t, double from, double to, size_t *at) {
+    const bool alone = at[1] == t->count[1]; /* the plan has ended */
     fprintf(
         p->out,
-        "<p class=\"soft\">%s to %s</p><svg class=\"track dots\" role=\"group\" aria-label=\"From %s to %s: kernels of "
-        "the defaults above, of the plan below. Arrow keys go from one to the next.\">\n",
-        page_time(from).s, page_time(to).s, page_time(from).s, page_time(to).s);
+        "<p class=\"soft\">%s to %s</p><svg class=\"track dots%s\" role=\"group\" aria-label=\"From %s to %s: kernels "
+        "of the defaults%s. Arrow keys go from one to the next.\">\n",
+        page_time(from).s, page_time(to).s, alone ? " alone" : "", page_time(from).s, page_time(to).s,
+        alone ? "" : " above, of the plan below");
     for (int lane = 0; lane < LANES; lane++) {
         size_t k = at[lane];
         for (; k < t->count[lane] && t->kernels[lane][k].from < to; k++) {
-            if (t->kernels[lane][k].to > from) draw(p, &t->kernels[lane][k], lane, from, to);
+            if (t->kernels[lane][k].to > from) draw(p, &t->kernels[lane][k], lane, alone, from, to);
             if (t->kernels[lane][k].to <= to && k == at[lane]) at[lane]++; /* none is drawn there any more */
         }
     }
@@ -110,9 +113,7 @@ static void caption(page *p, const tracks *t) {
             page_time(first).s);
     if (t->count[1] > 0)
         fprintf(p->out, "Below: by the plan, %zu in %s. ", t->count[1] + t->left_out[1], page_time(plan).s);
-    fputs("A tracer saw one run of each, and stretches what lies between kernels. Colours are kinds, as elsewhere; a "
-          "block "
-          "leads to its operation.",
+    fputs("A tracer saw one run of each, and stretches what lies between kernels. A block leads to its operation.",
           p->out);
     if (t->left_out[0] + t->left_out[1] > 0) fprintf(p->out, " Of each run the first %d are drawn.", DRAWN);
     fputs("</figcaption></figure></section>\n", p->out);
