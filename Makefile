@@ -21,6 +21,7 @@
 ## make bench-analyze           speed and memory of analyze on 100,000 reports
 ## make bench-page              whether a page of 5,000 operations opens and sorts within a second
 ## make bench-dispatch          a lookup in a dispatch table of 10,000 operations, beside a hash table and a list
+## make bench-eta               whether the end that a bar tells comes when it says: ten runs (CPU, ten minutes)
 ## make bench-peers             models as a whole beside onnxruntime, in turns: MODELS=, BATCH=, SEQ=, BUDGET=, TURNS= (CPU)
 ## make bench-run               what a launch of libscout_run costs beside calling the plan that it launches; BLOCKS= of them (51)
 ## make install                 copy the programs, libscout_dispatch, libscout_run, manual pages, completions, a plugin's headers and the documents to

@@ -68,6 +68,10 @@ bench-repeat: $(PROGRAMS)
 bench-busy: $(PROGRAMS)
 	$(Q)tests/bench/busy.sh '$(MAKE)' $(REPETITIONS)
 
+.PHONY: bench-eta
+bench-eta: $(PROGRAMS)
+	$(Q)tests/bench/eta.sh
+
 # A model as a whole beside onnxruntime, in turns: MODELS (those in models/ that it runs), BATCH, SEQ, BUDGET, TURNS.
 .PHONY: bench-peers
 bench-peers: export BATCH := $(BATCH)
