@@ -17,8 +17,7 @@ enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4 };
 static const double longest_s = 30e-6; /* of an operation that takes longer it is less than a hundredth */
 static const double most_bytes = 12e6; /* more would throw the program of FORGET out of the L2 cache in each launch */
 static const double interval_s = 0.15e-3, forget_s = 30e-6;
-static const double least_s = 0.06; /* of a first pass: with less, a time is all that there is room for */
-static const double alike = 1.1;    /* intervals of a kind that differ by more were disturbed */
+static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
 
 static bool can(const measurement *m) {
     const regime *r = &m->request->regime;
@@ -77,9 +76,8 @@ static bool is_wanted(const measurement *m, int row, int fastest) {
 
 /* The baseline's, and of what is fastest beside it. */
 void measure_fetch(measurement *m) {
-    const bool hurried = m->pass.number == 1 && m->pass.budget_s < least_s;
     int fastest = -1;
-    if (!m->pass.fetch || hurried || !can(m)) return;
+    if (!m->pass.fetch || !can(m)) return;
     for (int k = 0; k < m->row_count; k++) {
         const measure_row *r = &m->rows[k];
         if (k == m->baseline || !r->timed || r->lane.raced_out) continue;

@@ -239,12 +239,14 @@ static int side_of(const measurement *m, int row, bool own) {
     return own && is_own(&m->rows[row]) ? m->row_count + 1 : 0;
 }
 
+static bool is_hurried(const measurement *m) { return m->pass.number == 1 && m->pass.budget_s < hurry_s; }
+
 /* `whole`: nothing comes behind it in this pass. */
 static void time_rows(measurement *m, bool whole) {
     lanes_lane *lanes = arena_array(&m->arena, lanes_lane, m->row_count + 1);
     measure_row **rows = arena_array(&m->arena, measure_row *, m->row_count + 1);
     const bool own = baseline_is_own(m);
-    const bool hurried = m->pass.number == 1 && m->pass.budget_s < hurry_s;
+    const bool hurried = is_hurried(m);
     lanes_rules rules = lanes_rules_of(&m->request->regime, !m->api->has_graphs, m->pass.number == 1);
     int count = 0, baseline = -1;
     rules.least_s = hurried ? 0 : m->pass.least_s;
@@ -392,6 +394,6 @@ void measure_pass_run(measurement *m) {
         prepare_chosen(m);
         if (!measure_stopped(m)) time_rows(m, true);
     }
-    if (!measure_stopped(m)) measure_fetch(m);
+    if (!measure_stopped(m) && !is_hurried(m)) measure_fetch(m);
     if (!measure_stopped(m)) verify_again(m);
 }

@@ -161,8 +161,7 @@ static json_t *job_measure(worker *w, const json_t *body, worker_end *end) {
         return NULL;
     }
     w->resting = s->measurement;
-    if (!worker_ahead_can(w))
-        worker_jobs_rest(w); /* what a plugin's code does there is the job's, and a host's cores */
+    if (!w->rests_later) worker_jobs_rest(w); /* else while the supervisor chooses the next job */
     return result;
 }
 
