@@ -28,6 +28,8 @@ typedef struct cost_weight {
     int64_t block_size;           /* of the scales; 0: one per channel or for all */
 } cost_weight;
 bool cost_trace(const work *w, tensor *t, cost_weight *found); /* false: t is not a constant */
+/* The DequantizeLinear that w reads past, for it takes t as it was stored; NULL where it takes t itself. */
+const node *cost_passed(const work *w, const tensor *t);
 bool cost_keeps_order(
     const node *n); /* a Transpose that moves nothing in memory: only dimensions of size 1 change places */
 

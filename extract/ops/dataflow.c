@@ -214,11 +214,18 @@ static void read_tensor(flow_builder *b, const work *w, tensor *t) {
     }
 }
 
+/* A dequantisation whose result several works take is in the nodes of one of them; each reads what it dequantises. */
+static void read_input(flow_builder *b, const unit *u, tensor *t) {
+    const node *passed = cost_passed(u->w, t);
+    for (int i = 0; passed && i < passed->in_count; i++) read_tensor(b, u->w, passed->in[i]);
+    if (!passed && !(t && t->producer && producer_of(b, t) == u)) read_tensor(b, u->w, t);
+}
+
 /* What is asked for its shape alone needs no data. */
 static bool leaves(const flow_builder *b, const work *w, const tensor *t) {
     for (int k = 0; k < t->user_count; k++) {
         const unit *u = unit_of(b, t->users[k]);
-        if (u && u->w != w && !is_loaded(u)) return true;
+        if (u && u->w != w && !is_loaded(u) && !cost_passed(u->w, t)) return true;
     }
     return t->is_graph_output;
 }
@@ -289,10 +296,7 @@ static void add_occurrence(flow_builder *b, const unit *u, int begin) {
         .w = w, .place = u->place, .first_node = u->first_node, .edges = (int)d->edge_count, .cut = is_cut(w)};
     for (int k = 0; k < w->node_count; k++) {
         const node *n = w->nodes[k];
-        for (int i = 0; i < n->in_count; i++) {
-            const bool inside = n->in[i] && n->in[i]->producer && producer_of(b, n->in[i]) == u;
-            if (!inside) read_tensor(b, w, n->in[i]);
-        }
+        for (int i = 0; i < n->in_count; i++) read_input(b, u, n->in[i]);
         if (graph_has_body(n)) read_bodies(b, w, n);
     }
     make_tensors(b, w, w->free ? begin : d->occurrence_count);
@@ -363,7 +367,9 @@ static bool push_need(flow_builder *b) {
     if (f->node == w->node_count) return false;
     const node *n = w->nodes[f->node];
     if (f->in < n->in_count) {
-        push(b, n->in[f->in++], n->home);
+        const tensor *in = n->in[f->in++];
+        const node *passed = cost_passed(w, in);
+        push(b, passed ? passed->in[0] : in, n->home);
         return true;
     }
     if (f->in++ == n->in_count) f->captured = b->captured ? b->captured[n->id] : NULL;

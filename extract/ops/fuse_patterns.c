@@ -153,14 +153,6 @@ static void add_biases(fuse *f, const fuse_candidate *shared) {
     fuse_add(f, &c);
 }
 
-/* What is really read where an operation works on the quantised form: the tensor before its dequantisation. */
-static const tensor *as_read(const work *w, const tensor *in) {
-    const node *from = in->producer;
-    return oprec_field(&w->rec, "quant") && graph_is(from, "DequantizeLinear") && from->in_count > 0 && from->in[0]
-               ? from->in[0]
-               : in;
-}
-
 /* Called with each projection; the first user of the shared input speaks for all. */
 static void match_projections(fuse *f, work *w) {
     if (!is_projection(w)) return;
@@ -176,7 +168,8 @@ static void match_projections(fuse *f, work *w) {
         for (int u = 0; u < count; u++)
             if (is_projection(users[u]) && alike(w, users[u])) c.ops[c.op_count++] = users[u];
         if (c.op_count < 2 || c.ops[0] != w) continue;
-        c.saved = checked_mul(cost_bytes(w, as_read(w, in)), c.op_count - 1);
+        const node *dequantize = cost_passed(w, in);
+        c.saved = checked_mul(cost_bytes(w, dequantize ? dequantize->in[0] : in), c.op_count - 1);
         fuse_add(f, &c);
         add_biases(f, &c);
         return;

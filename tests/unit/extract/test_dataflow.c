@@ -56,6 +56,34 @@ static void works_that_need_each_other_are_cut(void) {
     bench_end();
 }
 
+/* Two that take numbers as they are stored; the dequantisation is among the nodes of one. */
+static void what_takes_stored_numbers_reads_past_a_dequantisation(void) {
+    bench_begin();
+    tensor *x = bench_tensor(DTYPE_INT8, DIMS(2, 3)), *scale = bench_tensor(DTYPE_FP32, DIMS(1));
+    tensor *wide = made(), *p = made(), *q = made(), *r;
+    node *first = NODE("", "DequantizeLinear", wide, x, scale), *relu = NODE("", "Relu", p, wide);
+    node *sine = NODE("", "Sin", q, wide);
+    bench_lower(first, DTYPE_NONE);
+    oprec_set_text(&work_join(&b.list, relu, (node *[]){first, relu}, 2)->rec, "quant", "qdq");
+    oprec_set_text(&work_of(&b.list, sine)->rec, "quant", "qdq");
+    const dataflow *d = build();
+    UNIT_INT(d->occurrence_count, 2);
+    for (int k = 0; k < 2; k++) UNIT_INT(d->occurrences[k].reads, 2);
+    UNIT_CHECK(!row_of(d, wide) && row_of(d, x)->readers == 2 && row_of(d, scale)->readers == 2);
+    bench_end();
+
+    bench_begin(); /* one that computes on dequantised numbers takes them from there */
+    x = bench_tensor(DTYPE_INT8, DIMS(2, 3)), wide = made(), p = made(), q = made();
+    first = NODE("", "DequantizeLinear", wide, x), relu = NODE("", "Relu", p, wide);
+    NODE("", "Sin", q, wide);
+    NODE("", "Add", r = made(), p, q);
+    bench_lower(first, DTYPE_NONE);
+    oprec_set_text(&work_join(&b.list, relu, (node *[]){first, relu}, 2)->rec, "quant", "qdq");
+    d = build();
+    UNIT_CHECK(row_of(d, wide) && row_of(d, wide)->readers == 1 && row_of(d, wide)->producer == at_of(d, relu));
+    bench_end();
+}
+
 /* However many there are, a free view lies in what has memory of its own, and that lives as long as its last reader. */
 static void free_views_lie_in_one_tensor(void) {
     bench_begin();
@@ -80,6 +108,7 @@ static void free_views_lie_in_one_tensor(void) {
 int main(void) {
     UNIT_RUN(a_joined_work_waits_for_what_its_nodes_need);
     UNIT_RUN(works_that_need_each_other_are_cut);
+    UNIT_RUN(what_takes_stored_numbers_reads_past_a_dequantisation);
     UNIT_RUN(free_views_lie_in_one_tensor);
     return unit_end();
 }
