@@ -205,7 +205,7 @@ if command -v python3 >/dev/null; then
     check "on a terminal: time left of a single operation" test "$(grep -cE '\[#+\.+\] operations 0/1  0:0[0-9] left  gemm: ' stdout.txt)" -gt 0
     CEILING_SCOUT_SCRIPTED_SLOW_US=500 run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "${anew[@]}"
     grep -oE '\[[#.]{20}\] ceilings [0-9]/2  0:[0-9][0-9] left  scripted:0: ' stdout.txt >bars.txt || true
-    check "on a terminal: time left of ceilings" grep -qE '\[\.+\] ceilings 0/2  0:0[78] left' bars.txt
+    check "on a terminal: time left of ceilings" grep -qE '\[#?\.+\] ceilings 0/2  0:0[678] left' bars.txt
     check "on a terminal: time left of ceilings, further on" grep -qE '\[#+\.+\] ceilings 1/2  0:0[1-5] left' bars.txt
 else
     skip "python3 is not installed: no terminal"
