@@ -423,9 +423,11 @@ typedef struct scout_device_api {
      * it saw more than that. May be NULL. */
     scout_answer (*trace)(scout_device *device, uint32_t launches, scout_enqueue enqueue, void *context, uint32_t most,
                           scout_trace_event *events, uint32_t *count, scout_why *why);
-    /* Enqueues one launch, also while a sequence is recorded, behind which the device's caches hold no program that ran
-     * before. NULL: what fetching a program takes is not told. */
-    scout_answer (*forget)(scout_device *device, void *stream, scout_why *why);
+    /* Enqueues one launch, also while a sequence is recorded, behind which a launch of op on these tensors finds the
+     * caches as other work in a model leaves them: on a GPU without its program, on a host with its activations where
+     * other cores had them. NULL: what fetching them takes is not told. */
+    scout_answer (*forget)(scout_device *device, const scout_op *op, void *const *tensors, void *stream,
+                           scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

@@ -188,6 +188,13 @@ static scout_answer stream(scout_device *device, const void *read, uint64_t read
     return SCOUT_OK;
 }
 
+static scout_answer forget(scout_device *device, const scout_op *op, void *const *tensors, void *queue,
+                           scout_why *why) {
+    (void)device, (void)queue, (void)why;
+    cpu_stream_hand_over(op, tensors);
+    return SCOUT_OK;
+}
+
 /* A call and no more: small work on one thread need not wake the team. */
 static scout_answer empty(scout_device *device, void *queue, scout_why *why) {
     (void)device, (void)queue, (void)why;
@@ -249,6 +256,7 @@ static scout_device_api the_api = {
     .candidates = candidates,
     .note = libraries_note,
     .stolen = stolen,
+    .forget = forget,
 };
 static pthread_once_t the_once = PTHREAD_ONCE_INIT;
 

@@ -82,7 +82,8 @@ typedef struct bench_launcher {
     bool alone; /* on `copy` */
     uint32_t copy;
     uint32_t first; /* the copy of its first launch */
-    bool forget;    /* before each launch, what the caches hold of its program */
+    bool forget;    /* before each launch, as the device does */
+    bool idle;      /* that alone, and no launch */
 } bench_launcher;
 
 struct bench_plan {

@@ -9,12 +9,16 @@
 
 /* ---- launching ---- */
 
+static void tensors_of(const bench_plan *p, uint32_t copy, void **tensors) {
+    bench_copy_tensors(p->set, copy, tensors);
+    const bench_buffer packed = p->pack ? bench_slab_at(&p->pack->copies, copy) : (bench_buffer){NULL, 0};
+    if (p->pack) tensors[p->pack->tensor] = bench_data(&packed);
+}
+
 static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why *why) {
     bench_set *s = p->set;
     void *tensors[SCOUT_MAX_TENSORS];
-    bench_copy_tensors(s, copy, tensors);
-    const bench_buffer packed = p->pack ? bench_slab_at(&p->pack->copies, copy) : (bench_buffer){NULL, 0};
-    if (p->pack) tensors[p->pack->tensor] = bench_data(&packed);
+    tensors_of(p, copy, tensors);
     const bench_buffer workspace = bench_slab_at(&s->workspace, 0);
     const scout_args args = {.size = sizeof args,
                              .tensors = tensors,
@@ -23,15 +27,23 @@ static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why
     return p->candidate->launch(p->plan, &args, why);
 }
 
+static scout_answer forget(bench_plan *p, uint32_t copy, void *stream, scout_why *why) {
+    void *tensors[SCOUT_MAX_TENSORS];
+    tensors_of(p, copy, tensors);
+    return p->set->api->forget(p->set->device, p->set->op, tensors, stream, why);
+}
+
 /* In a graph a launch's place says the copy; without one the set's turn goes on. */
+static uint32_t copy_of(const bench_launcher *l, uint32_t number) {
+    bench_set *s = l->plan->set;
+    return l->alone ? l->copy : l->plan->captured ? (l->first + number) % s->copies : s->turn++ % s->copies;
+}
+
 static scout_answer enqueue(void *context, uint32_t number, void *stream, scout_why *why) {
     const bench_launcher *l = context;
-    bench_set *s = l->plan->set;
-    if (l->alone) return launch(l->plan, l->copy, stream, why);
-    const scout_answer answer = l->forget ? s->api->forget(s->device, stream, why) : SCOUT_OK;
-    if (answer != SCOUT_OK) return answer;
-    const uint32_t copy = l->plan->captured ? (l->first + number) % s->copies : s->turn++ % s->copies;
-    return launch(l->plan, copy, stream, why);
+    const uint32_t copy = copy_of(l, number);
+    const scout_answer answer = l->forget ? forget(l->plan, copy, stream, why) : SCOUT_OK;
+    return answer == SCOUT_OK && !l->idle ? launch(l->plan, copy, stream, why) : answer;
 }
 
 static scout_answer record(bench_plan *p, uint32_t launches, bench_launcher *launcher, scout_sequence **out,
@@ -133,11 +145,44 @@ scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequenc
     return sequence_of(p, launches, first_in_turn(p, launches), out, why);
 }
 
-scout_answer bench_plan_record_forgotten(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why) {
+scout_answer bench_plan_record_forgotten(bench_plan *p, uint32_t launches, bool idle, scout_sequence **out,
+                                         scout_why *why) {
     if (p->set->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
-    bench_launcher launcher = {.plan = p, .first = first_in_turn(p, launches), .forget = true};
+    bench_launcher launcher = {.plan = p, .forget = true, .idle = idle};
+    if (!idle) launcher.first = first_in_turn(p, launches);
     p->timed = true;
     return record(p, launches, &launcher, out, why); /* a graph: it is called within */
+}
+
+typedef struct forgotten {
+    bench_plan *plan;
+    double *behind_s, *usual_s;
+} forgotten;
+
+static scout_answer enqueue_forgotten(void *context, uint32_t number, void *stream, scout_why *why) {
+    const forgotten *f = context;
+    bench_set *s = f->plan->set;
+    const bool behind = number % 2 == 0;
+    const uint32_t copy = s->turn++ % s->copies;
+    scout_answer answer = behind ? forget(f->plan, copy, stream, why) : SCOUT_OK;
+    const double from = s->api->now(s->device);
+    if (answer == SCOUT_OK) answer = launch(f->plan, copy, stream, why);
+    (behind ? f->behind_s : f->usual_s)[number / 2] = s->api->now(s->device) - from;
+    return answer;
+}
+
+scout_answer bench_plan_time_forgotten(bench_plan *p, uint32_t pairs, double *behind_s, double *usual_s,
+                                       scout_why *why) {
+    bench_set *s = p->set;
+    forgotten f = {p, behind_s, usual_s};
+    scout_sequence *sequence = NULL;
+    double seconds;
+    if (s->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
+    p->timed = true;
+    scout_answer answer = s->api->record(s->device, 0, 2 * pairs, enqueue_forgotten, &f, &sequence, why);
+    if (answer == SCOUT_OK) answer = bench_note(s, s->api->run(s->device, sequence, 1, &seconds, why));
+    if (sequence && !s->lost) s->api->drop(s->device, sequence);
+    return answer;
 }
 
 /* A library may load a kernel at its first launch, which cannot be part of a graph: then it is launched once outside of

@@ -102,6 +102,7 @@ json_t *device_lanes_json(const lanes_lane *l, int pass, const scout_telemetry *
     json_put_int(b, to, "launches", (int64_t)l->total);
     if (l->raced_out) json_put_bool(b, to, "race", true);
     if (l->disturbed) json_put_bool(b, to, "disturbed", true);
+    if (l->disturbed) json_put_real(b, to, "missed", l->missed);
     json_put_known(b, to, "clock_mhz", l->clock_hz > 0 ? 1e-6 * l->clock_hz : seen->clock_mhz);
     if (l->clock_hz > 0) {
         json_put_real(b, to, "clock_xx", l->clock_xx);

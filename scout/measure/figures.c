@@ -173,14 +173,28 @@ static void mark_slow(json_t *m, json_t *base) {
     json_object_set_new(m, "slow_passes", json_integer((json_int_t)slow));
 }
 
-static double floor_of(const json_t *m) {
-    return json_integer_value(json_object_get(m, "slow_passes")) != 0 ? estimate_floor : 0;
-}
-
 static bool counts(const json_t *m, const json_t *pass) {
     const uint64_t slow = (uint64_t)json_integer_value(json_object_get(m, "slow_passes"));
     const json_int_t number = json_integer_value(json_object_get(pass, "pass"));
     return number < 0 || number >= MOST_PASSES || !(slow >> number & 1);
+}
+
+/* What disturbs only adds: where it disturbed all passes that count, the time lies up to what the best of them missed
+ * below what they say. */
+static double missed_of(const json_t *m) {
+    const json_t *list = json_object_get(baseline_of(m), "passes");
+    double least = INFINITY;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *pass = json_array_get(list, k);
+        if (counts(m, pass))
+            least = fmin(least, fmax(json_get_number(pass, "missed"), 0)); /* 0: it was not disturbed */
+    }
+    return isfinite(least) && json_is_true(json_object_get(m, "host")) ? least : 0;
+}
+
+static double floor_of(const json_t *m) {
+    const double slow = json_integer_value(json_object_get(m, "slow_passes")) != 0 ? estimate_floor : 0;
+    return fmax(slow, missed_of(m) / 2);
 }
 
 bool figures_lost(const json_t *m) {
@@ -391,14 +405,13 @@ static const char *time_from(const json_t *base, double mhz) {
     return "plain";
 }
 
-/* What fetching its program takes among others, by the first pass that tells it. */
+/* What a launch takes more among others: the least that a pass tells, as what disturbs only adds. */
 static double fetch_of(const json_t *row) {
     const json_t *list = json_object_get(row, "passes");
-    for (size_t k = 0; k < json_array_size(list); k++) {
-        const double us = json_get_number(json_array_get(list, k), "fetch_us");
-        if (isfinite(us)) return fmax(us, 0); /* below nothing by what blocks differ */
-    }
-    return NAN;
+    double least = NAN;
+    for (size_t k = 0; k < json_array_size(list); k++)
+        least = fmin(least, json_get_number(json_array_get(list, k), "fetch_us"));
+    return isnan(least) ? NAN : fmax(least, 0); /* below nothing by what blocks differ */
 }
 
 /* A row beside the baseline: its time is the ratio of theirs. */

@@ -1,6 +1,7 @@
-/* What a launch takes more in a model than alone: alone it finds its program in the caches of instructions, in a model
- * other programs have run since. Launches behind one that leaves no other program there, beside that one alone and
- * beside launches as they are timed, in turn. */
+/* What a launch takes more in a model than alone. Alone it finds its program in the caches of instructions, and its
+ * activations in those of the cores that use them. In a model others have run since, and a device's `forget` does as
+ * these do. On graphs: launches behind it, beside it alone and beside launches as they are timed, in turn. On a device
+ * that launches directly: one behind it and one as usual, in turn. */
 #include "scout/measure/measure_internal.h"
 
 #include "scout/terms/stats.h"
@@ -17,27 +18,21 @@ enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4 };
 static const double longest_s = 30e-6; /* of an operation that takes longer it is less than a hundredth */
 static const double most_bytes = 12e6; /* more would throw the program of FORGET out of the L2 cache in each launch */
 static const double interval_s = 0.15e-3, forget_s = 30e-6;
+static const double longest_directly_s = 2e-3, alike_directly = 1.25, most_stolen = 0.5;
 static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
 
 static bool can(const measurement *m) {
     const regime *r = &m->request->regime;
-    return SCOUT_HAS(m->api, forget) && m->api->forget && m->api->play && m->api->has_graphs &&
+    return SCOUT_HAS(m->api, forget) && m->api->forget && (m->api->play || !m->api->has_graphs) &&
            r->launch == REGIME_GRAPH && r->load != REGIME_BURST && m->op.bytes_read + m->op.bytes_written <= most_bytes;
 }
 
-static scout_answer enqueue_forget(void *context, uint32_t number, void *stream, scout_why *why) {
-    const measurement *m = context;
-    (void)number;
-    return m->api->forget(m->device, stream, why);
-}
-
 /* Each round has copies of its own, which none before it has left in a cache. */
-static scout_answer record_round(measurement *m, measure_row *row, const uint32_t *launches, scout_sequence **of,
-                                 scout_why *why) {
+static scout_answer record_round(measure_row *row, const uint32_t *launches, scout_sequence **of, scout_why *why) {
     scout_answer answer = SCOUT_OK;
     for (int kind = AGAIN; kind <= FORGET && answer == SCOUT_OK; kind++)
-        answer = m->api->record(m->device, 1, launches[kind], enqueue_forget, m, &of[kind], why);
-    if (answer == SCOUT_OK) answer = bench_plan_record_forgotten(row->plan, launches[BEHIND], &of[BEHIND], why);
+        answer = bench_plan_record_forgotten(row->plan, launches[kind], true, &of[kind], why);
+    if (answer == SCOUT_OK) answer = bench_plan_record_forgotten(row->plan, launches[BEHIND], false, &of[BEHIND], why);
     return answer == SCOUT_OK ? bench_plan_recorded(row->plan, launches[USUAL], &of[USUAL], why) : answer;
 }
 
@@ -56,7 +51,7 @@ static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, s
     double seconds[ROUNDS * KINDS], each[EACH], middle[KINDS];
     *answer = SCOUT_OK;
     for (int k = 0; k < ROUNDS && *answer == SCOUT_OK; k++)
-        *answer = record_round(m, row, launches, &list[k * KINDS], why);
+        *answer = record_round(row, launches, &list[k * KINDS], why);
     if (*answer == SCOUT_OK) *answer = m->api->play(m->device, list, ROUNDS * KINDS, seconds, why);
     for (int k = 0; k < ROUNDS * KINDS && *answer != SCOUT_LOST; k++)
         if (list[k] && k % KINDS != USUAL) m->api->drop(m->device, list[k]); /* that is the plan's */
@@ -68,10 +63,34 @@ static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, s
     return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
 }
 
+enum { PAIRS = 16 };
+
+/* Most of both kinds lie together, or other work was beside them. */
+static bool middle_of(double *x, double *middle) {
+    stats_sort(x, PAIRS);
+    *middle = (x[PAIRS / 2 - 1] + x[PAIRS / 2]) / 2;
+    return x[PAIRS * 3 / 4] < alike_directly * x[PAIRS / 4];
+}
+
+static double stolen_s(const measurement *m) {
+    return SCOUT_HAS(m->api, stolen) && m->api->stolen ? m->api->stolen(m->device) : 0;
+}
+
+static double fetch_directly(const measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
+    double behind_s[PAIRS], usual_s[PAIRS], behind, usual;
+    const double before_s = stolen_s(m), from_s = m->api->now(m->device);
+    *answer = bench_plan_time_forgotten(row->plan, PAIRS, behind_s, usual_s, why);
+    const double took_s = m->api->now(m->device) - from_s;
+    if (*answer != SCOUT_OK || stolen_s(m) - before_s > most_stolen * took_s) return NAN;
+    return middle_of(behind_s, &behind) && middle_of(usual_s, &usual) ? behind - usual : NAN;
+}
+
 static bool is_wanted(const measurement *m, int row, int fastest) {
     const measure_row *r = &m->rows[row];
     const bool timed = r->plan && r->timed && r->status == ROW_OK && !r->lane.raced_out && r->lane.launches > 0;
-    return timed && !r->fetched && r->lane.launch_s < longest_s && (row == m->baseline || row == fastest);
+    return timed && (!r->fetched || !m->api->has_graphs) &&
+           r->lane.launch_s < (m->api->has_graphs ? longest_s : longest_directly_s) &&
+           (row == m->baseline || row == fastest);
 }
 
 /* The baseline's, and of what is fastest beside it. */
@@ -89,7 +108,8 @@ void measure_fetch(measurement *m) {
         if (!is_wanted(m, k, fastest)) continue;
         measure_tell_row(&m->rows[k], "time",
                          fmin(30 + 100 * m->rows[k].lane.launch_s * m->rows[k].lane.launches, 600));
-        m->rows[k].fetch_s = fetch_of(m, &m->rows[k], &answer, &why);
+        m->rows[k].fetch_s = m->api->has_graphs ? fetch_of(m, &m->rows[k], &answer, &why)
+                                                : fetch_directly(m, &m->rows[k], &answer, &why);
         m->rows[k].fetched = isfinite(m->rows[k].fetch_s);
         if (answer == SCOUT_LOST) measure_stop(m, answer, &why);
     }

@@ -25,12 +25,12 @@ static void show_rest(FILE *out, const json_t *root) {
                  fetch_us = json_get_positive(first, "fetch_us");
     const int64_t launches = json_get_int(root, "launches", 0);
     if (!(at_us > 0)) {
-        if (fetch_us > 0) fprintf(out, "            %s of that to fetch their programs\n", amount_time(fetch_us).s);
+        if (fetch_us > 0) fprintf(out, "            %s of that to refill caches\n", amount_time(fetch_us).s);
         return;
     }
     fprintf(out, "            at the model's %.0f MHz they take %s", json_get_number(root, "clock_mhz"),
             amount_time(at_us).s);
-    if (fetch_us > 0) fprintf(out, ", %s of it to fetch their programs", amount_time(fetch_us).s);
+    if (fetch_us > 0) fprintf(out, ", %s of it to refill caches", amount_time(fetch_us).s);
     if (us > at_us && launches > 0)
         fprintf(out, ", and each of %lld launches %s more among the others", (long long)launches,
                 amount_time((us - at_us) / (double)launches).s);

@@ -58,7 +58,8 @@ typedef struct record {
     double seconds[BLOCKS];  /* of a launch, a block each */
     double launches[BLOCKS]; /* in it */
     double hz[BLOCKS];       /* the clock; 0: not known */
-    bool bad[BLOCKS];        /* disturbed */
+    double missed[BLOCKS];   /* the part of it that other work took */
+    bool bad[BLOCKS];        /* disturbed: too much of it */
     int count;
 } record;
 
@@ -211,6 +212,7 @@ static void keep(course *c, int lane, double sum_s, double launches, double miss
     l->launch_s = launch_s;
     bear(c, sum_s, hz);
     if (r->count == BLOCKS) return;
+    r->missed[r->count] = fmin(fmax(missed_s / sum_s, 0), 1);
     r->bad[r->count] = missed_s > c->rules->disturbed * sum_s;
     r->hz[r->count] = hz;
     r->launches[r->count] = launches;
@@ -342,6 +344,15 @@ static double longest_of(const record *r) { return far * stats_median(r->seconds
 /* No other work is known to have disturbed it. */
 static bool undisturbed(const record *r, int k, double longest_s) { return !r->bad[k] && r->seconds[k] <= longest_s; }
 
+/* Of what other work disturbed, the blocks that count. */
+static double missed_of(const record *r, double longest_s) {
+    double sum = 0;
+    int n = 0;
+    for (int k = 0; k < r->count; k++)
+        if (r->seconds[k] <= longest_s) sum += r->missed[k], n++;
+    return sum / n;
+}
+
 /* Of the undisturbed blocks; where these are too few, of the lower part of all. */
 static void summarise(const course *c, int lane) {
     lanes_lane *l = &c->lanes[lane];
@@ -365,6 +376,7 @@ static void summarise(const course *c, int lane) {
         n = (int)fmax(ceil(lower_part * r->count), 1);
         launches = all * n / r->count;
         l->dropped = (uint32_t)(r->count - n);
+        l->missed = missed_of(r, kept[n - 1]);
     }
     l->blocks = (uint32_t)n;
     if (n == 0) return;

@@ -182,6 +182,8 @@ static scout_answer fake_run(scout_device *d, scout_sequence *s, uint32_t repeat
     return SCOUT_OK;
 }
 
+static const double fake_forget_s = 3e-5;
+
 scout_answer fake_play(scout_device *d, scout_sequence *const *sequences, uint32_t count, double *seconds,
                        scout_why *why) {
     scout_answer answer = SCOUT_OK;
@@ -189,9 +191,15 @@ scout_answer fake_play(scout_device *d, scout_sequence *const *sequences, uint32
     return answer;
 }
 
-scout_answer fake_forget(scout_device *d, void *stream, scout_why *why) {
+scout_answer fake_forget(scout_device *d, const scout_op *op, void *const *tensors, void *stream, scout_why *why) {
     (void)stream, (void)why;
-    if (d->capturing) fake_take(d, &(fake_call){.stream_s = 3e-5, .forgets = true});
+    if (op->tensor_count == 0 || !tensors[0]) abort();
+    if (d->capturing) {
+        fake_take(d, &(fake_call){.stream_s = fake_forget_s, .forgets = true});
+    } else {
+        d->now_s += fake_forget_s;
+        d->forgotten = true;
+    }
     return SCOUT_OK;
 }
 

@@ -282,7 +282,7 @@ static scout_answer enqueue_empty(void *context, uint32_t number, void *stream, 
 }
 
 static scout_answer enqueue_forget(void *context, uint32_t number, void *stream, scout_why *why) {
-    const scout_answer answer = gpu_api->forget(gpu, stream, why);
+    const scout_answer answer = gpu_api->forget(gpu, NULL, NULL, stream, why);
     return answer == SCOUT_OK && context ? enqueue_empty(NULL, number, stream, why) : answer;
 }
 

@@ -18,6 +18,9 @@ typedef struct cpu_stream_state { /* zeroed to begin with */
 /* Reads and writes both buffers once, on all threads; either may be empty. */
 void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_bytes, void *written,
                     uint64_t written_bytes);
+/* What the operation before it in a model does to its activations: it reads what lies where this one is to write, and
+ * writes what this one is to read, on other cores in part. */
+void cpu_stream_hand_over(const scout_op *op, void *const *tensors);
 uint64_t cpu_stream_special(uint64_t operations); /* exponentials in registers; returns how many */
 
 /* cpu_arithmetic.c: at least `flops` in multiply-adds (two each) in registers, on all threads; *done: how many.

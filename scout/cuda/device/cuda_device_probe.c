@@ -18,7 +18,9 @@ scout_answer cuda_device_empty(scout_device *device, void *stream, scout_why *wh
     return cuda_device_answer(kernels_empty(stream), "launching nothing", why);
 }
 
-scout_answer cuda_device_forget(scout_device *device, void *stream, scout_why *why) {
+scout_answer cuda_device_forget(scout_device *device, const scout_op *op, void *const *tensors, void *stream,
+                                scout_why *why) {
+    (void)op, (void)tensors;
     return cuda_device_answer(kernels_forget(device->scratch, device->multiprocessors, stream), "emptying caches", why);
 }
 

@@ -362,6 +362,29 @@ static double seconds_of_arithmetic(uint32_t type, uint64_t flops, uint64_t *don
 }
 
 /* Twice the work takes about twice the time (nothing is left out), and the count is at least what was asked. */
+/* Bytes that fill no line, and none at all, too. */
+static void handing_over_leaves_the_numbers_as_they_are(void) {
+    static const uint64_t sizes[] = {0, 1, 63, 64, 1000, 70001};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        const scout_tensor list[] = {{.role = SCOUT_INPUT, .bytes = sizes[k]},
+                                     {.role = SCOUT_OUTPUT, .bytes = sizes[k]},
+                                     {.role = SCOUT_INPUT, .bytes = 640}}; /* one that is left out */
+        const scout_op op = {.tensor_count = 3, .tensors = list};
+        void *tensors[SCOUT_MAX_TENSORS] = {take(sizes[k] + 64), take(sizes[k] + 64), NULL};
+        uint64_t before[2], after;
+        for (int t = 0; t < 2; t++) {
+            (void)api->fill(device, tensors[t], sizes[k] + 64, SCOUT_NONE, SCOUT_FILL_BYTE, 7, &why);
+            (void)api->checksum(device, tensors[t], sizes[k] + 64, &before[t], &why);
+        }
+        UNIT_CHECK(api->forget(device, &op, tensors, NULL, &why) == SCOUT_OK);
+        for (int t = 0; t < 2; t++) {
+            (void)api->checksum(device, tensors[t], sizes[k] + 64, &after, &why);
+            UNIT_CHECK(after == before[t]);
+            api->release(device, tensors[t]);
+        }
+    }
+}
+
 static void probes_do_the_work_they_report(void) {
     static const uint32_t types[] = {SCOUT_FP32, SCOUT_BF16, SCOUT_INT8};
     const cpu_info *c = cpu_info_get();
@@ -414,6 +437,7 @@ int main(void) {
     UNIT_RUN(threads_that_are_far_apart_are_seen);
     UNIT_RUN(telemetry_is_sane_or_says_nothing);
     UNIT_RUN(streams_write_all_of_it_and_no_more);
+    UNIT_RUN(handing_over_leaves_the_numbers_as_they_are);
     UNIT_RUN(probes_do_the_work_they_report);
     api->close(device);
     return unit_end();

@@ -53,6 +53,48 @@ static void it_is_never_less_than_nothing(void) {
     end_telling();
 }
 
+static void begin_telling_directly(double fetch_s) {
+    begin_telling(fetch_s);
+    fake_api.has_graphs = 0;
+    fake_api.play = NULL;
+}
+
+static void end_telling_directly(void) {
+    end_telling();
+    fake_api.has_graphs = 1;
+}
+
+/* Without graphs each launch is timed by itself, and each of two passes looks: the least counts. */
+static void a_device_without_graphs_tells_it_launch_by_launch(void) {
+    begin_telling_directly(4e-6);
+    USE(&fake_brief, &fake_brisk);
+    measure_opens();
+    measure_pass_of(1);
+    UNIT_CHECK(fabs(fetch_us("brief") - 4) < 0.05 && fabs(fetch_us("brisk") - 4) < 0.05);
+    UNIT_CHECK(fabs(number(result, "baseline_time_us") - 20) < 0.2);
+    d->fetch_s = 3e-6;
+    measure_pass_of(2);
+    UNIT_CHECK(fabs(fetch_us("brief") - 3) < 0.05);
+    d->fetch_s = 5e-6;
+    measure_pass_of(2);
+    UNIT_CHECK(fabs(fetch_us("brief") - 3) < 0.05);
+    measure_close(session);
+    end_telling_directly();
+}
+
+static double all_stolen(scout_device *of) { return of->now_s; }
+
+static void what_other_work_took_tells_nothing(void) {
+    begin_telling_directly(4e-6);
+    fake_api.stolen = all_stolen;
+    USE(&fake_brief);
+    measure();
+    UNIT_CHECK(isnan(fetch_us("brief")) && looks("brief") == 0);
+    UNIT_TEXT(text(row("brief", ""), "status"), "OK");
+    fake_api.stolen = NULL;
+    end_telling_directly();
+}
+
 static void a_device_that_cannot_tell_says_nothing(void) {
     begin_telling(4e-7);
     fake_api.forget = NULL;
@@ -87,8 +129,8 @@ static void intervals_that_differ_tell_nothing(void) {
     end_telling();
 }
 
-static scout_answer fails(scout_device *of, void *stream, scout_why *reason) {
-    (void)of, (void)stream;
+static scout_answer fails(scout_device *of, const scout_op *op, void *const *tensors, void *stream, scout_why *reason) {
+    (void)of, (void)op, (void)tensors, (void)stream;
     return scout_say(reason, SCOUT_FAILED, "error", "on purpose");
 }
 
@@ -103,8 +145,8 @@ static void a_failure_leaves_the_row_as_it_is(void) {
     end_telling();
 }
 
-static scout_answer loses(scout_device *of, void *stream, scout_why *reason) {
-    (void)stream;
+static scout_answer loses(scout_device *of, const scout_op *op, void *const *tensors, void *stream, scout_why *reason) {
+    (void)op, (void)tensors, (void)stream;
     of->lost = true;
     return scout_say(reason, SCOUT_LOST, "poisoned", "on purpose");
 }
@@ -123,6 +165,8 @@ static void a_lost_device_ends_it(void) {
 int main(void) {
     UNIT_RUN(it_is_told_beside_the_time);
     UNIT_RUN(it_is_never_less_than_nothing);
+    UNIT_RUN(a_device_without_graphs_tells_it_launch_by_launch);
+    UNIT_RUN(what_other_work_took_tells_nothing);
     UNIT_RUN(a_device_that_cannot_tell_says_nothing);
     UNIT_RUN(long_launches_bursts_and_calls_have_none);
     UNIT_RUN(intervals_that_differ_tell_nothing);

@@ -13,6 +13,7 @@ typedef struct made { /* a row of a pass */
     const char *name;
     double us;
     bool race, disturbed, own;
+    double missed;             /* of a disturbed pass */
     const char *status, *code; /* NULL: OK */
 } made;
 
@@ -48,6 +49,7 @@ static json_t *row_of(int number, const made *r) {
     if (r->own) json_object_set_new(row, "own", json_true());
     if (r->us > 0 && r->race) json_object_set_new(json_object_get(row, "pass"), "race", json_true());
     if (r->us > 0 && r->disturbed) json_object_set_new(json_object_get(row, "pass"), "disturbed", json_true());
+    if (r->us > 0 && r->disturbed) json_object_set_new(json_object_get(row, "pass"), "missed", json_real(r->missed));
     return row;
 }
 
@@ -398,6 +400,23 @@ static void disturbed_passes_of_a_host_do_not_count(void) {
     end();
 }
 
+/* All were disturbed alike: that they agree says nothing of what they have in common. */
+static void where_all_were_disturbed_the_interval_reaches_to_what_was_missed(void) {
+    for (int k = 0; k < 4; k++) {
+        host = true;
+        add(k + 1, ROWS({.name = "base", .us = 100 + k % 2, .disturbed = true, .missed = 0.5 - 0.05 * k}));
+    }
+    UNIT_CHECK(ci_of("base") > 0.17 && ci_of("base") < 0.19);
+    host = true;
+    add(5, ROWS({.name = "base", .us = 100}));
+    UNIT_CHECK(ci_of("base") < 0.03);
+    end();
+    for (int k = 0; k < 4; k++) /* a device says that of itself */
+        add(k + 1, ROWS({.name = "base", .us = 100 + k % 2, .disturbed = true, .missed = 0.5}));
+    UNIT_CHECK(ci_of("base") < 0.03);
+    end();
+}
+
 /* Nor are they taken away from what ran in these alone. */
 static void what_ran_in_a_slow_pass_has_its_figure(void) {
     for (int k = 0; k < 4; k++) {
@@ -632,6 +651,7 @@ int main(void) {
     UNIT_RUN(slow_passes_of_a_host_do_not_count);
     UNIT_RUN(disturbed_passes_of_a_host_do_not_count);
     UNIT_RUN(a_chosen_baseline_has_a_figure_beside_disturbed_passes);
+    UNIT_RUN(where_all_were_disturbed_the_interval_reaches_to_what_was_missed);
     UNIT_RUN(what_ran_in_a_slow_pass_has_its_figure);
     UNIT_RUN(what_drifts_says_so);
     UNIT_RUN(addresses_are_told_where_they_decide);
