@@ -28,9 +28,10 @@ format:
 format-check:
 	$(Q)clang-format --dry-run -Werror $(C_FILES)
 
-# Two looks at a source: at each function by itself, which reaches its every block; and along calls, as far as 75,000 states
-# of a function. One look of 225,000, as is usual, takes twice as long, and ends before it has reached as many blocks.
-TIDY_LOOKS := mode=shallow max-nodes=75000
+# Two looks at a source: at each function by itself, which reaches its every block; and along calls. Each as far as 10,000
+# states of a function. Of 122 faults that were planted by chance (a lost free, a second one, a lost guard, no first
+# value) these find 67, as two looks of 75,000 do in three times the time, and either of them alone fewer.
+TIDY_LOOKS := mode=shallow,max-nodes=10000 max-nodes=10000
 look_at = for look in $(TIDY_LOOKS); do \
   clang-tidy --quiet $< -- $(LANGUAGE) $(1) $(WARNINGS) -Xclang -analyzer-config -Xclang $$look 2>/dev/null; done
 # One stamp a source, behind its object, so that a changed header is looked at again and nothing else is.

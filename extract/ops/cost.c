@@ -156,7 +156,8 @@ static tensor *trace_step(const tensor *t, cost_weight *found, bool *reshaped) {
 
 const node *cost_passed(const work *w, const tensor *t) {
     const node *n = t && !t->is_constant ? t->producer : NULL;
-    return oprec_field(&w->rec, "quant") && graph_is(n, "DequantizeLinear") && n->in_count > 0 && n->in[0] ? n : NULL;
+    if (!n || !oprec_field(&w->rec, "quant") || !graph_is(n, "DequantizeLinear")) return NULL;
+    return n->in_count > 0 && n->in[0] ? n : NULL;
 }
 
 bool cost_trace(const work *w, tensor *t, cost_weight *found) {

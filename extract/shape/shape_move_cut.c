@@ -292,7 +292,7 @@ static bool pad_fill(infer *c, value *fill) {
 }
 
 void shape_move_pad(infer *c) {
-    int64_t dims[INFO_MAX_RANK], begin[INFO_MAX_RANK], end[INFO_MAX_RANK];
+    int64_t dims[INFO_MAX_RANK], begin[INFO_MAX_RANK] = {0}, end[INFO_MAX_RANK] = {0};
     if (!value_index_need(c, 0)) return;
     const info *x = infer_in(c, 0);
     if (!pad_amounts(c, x->rank, begin, end)) {

@@ -3,7 +3,7 @@
 # the folder of real models (MODELS_DIR, else shared/models beside the repository) is not there, this is skipped.
 source "$ROOT/tests/scout/lib.sh"
 models=$(realpath -m "${MODELS_DIR:-$ROOT/../shared/models}")
-for model in "resnet50_ts 110" "bert_tiny_w 28"; do
+for model in "resnet50_ts 60" "bert_tiny_w 20"; do
     read -r name budget <<<"$model"
     if [[ ! -e $models/$name.onnx ]]; then
         skip "$name: $models/$name.onnx is not there"
