@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What people type wrongly in their first hour. Each is answered by one line that names the cause and what to type
-# instead, before anything is made.
+# instead, before anything is made. All answers are in mistakes.txt, to be read as a whole (UPDATE=1 writes it anew).
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 ANALYZE=$(dirname "$EXTRACT_OPS")/analyze
@@ -16,7 +16,10 @@ mistake() { # CODE CAUSE REMEDY COMMAND…
     check "${*##*/}: what to type ($remedy)" says "$remedy"
     check "${*##*/}: one line" test "$(lines)" -le 1
     check "${*##*/}: nothing is made" absent made
+    printf '\n$ %s\n%s\n' "${*##*/}" "$(grep -v -e '^make' <<<"$STDERR")" |
+        sed "s#$ROOT/##g; s#$PWD/##g; s# -C [^ ]*##; s#Makefile:[0-9]*#Makefile#; s#say cpu, which is .*#say cpu, which is …#" >>answers.txt
 }
+echo "# What is answered to each mistake of test_mistakes.sh; exit codes are there." >answers.txt
 
 # ---- files that are no ONNX models ----
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n' >lfs.onnx
@@ -81,6 +84,44 @@ if command -v make >/dev/null; then
 else
     skip "make is not installed"
 fi
+
+# ---- one command for all ----
+front=$(dirname "$EXTRACT_OPS")/ceiling-scout reports=$ROOT/tests/golden/reports/llama2_7b@b1_s2048
+mistake 2 "no command profil" "did you mean profile" "$front" profil "$MODEL"
+mistake 2 "which command" "profile MODEL.onnx" "$front"
+mistake 2 "no command exlpain" "did you mean explain" "$front" help exlpain
+profile=("$front" profile "$MODEL" --out made)
+mistake 2 "MODEL.onnx is missing" "profile --help" "$front" profile --out made
+mistake 2 "one argument too many" "profile --help" "${profile[@]}" "$MODEL"
+mistake 2 "unknown option --devcie" "did you mean --device" "${profile[@]}" --devcie cpu
+mistake 2 "no device has this name" "--list-devices" "${profile[@]}" --device H200
+mistake 2 "0 is outside" "1.." "${profile[@]}" --batch 0
+mistake 2 "'eight' is not a whole number" "--batch" "${profile[@]}" --batch eight
+mistake 2 "'ten' is not a time" "90s" "${profile[@]}" --budget ten
+measure=("$front" measure --device cpu -o made)
+mistake 2 "gem is not known" "gemm" "${measure[@]}" --op gem --shape 1,2,3
+mistake 2 "shape has 1 dim" "M, N, K" "${measure[@]}" --op gemm --shape 1x2x3
+mistake 2 "'float16' is not one of" "fp16" "${measure[@]}" --op gemm --shape 8,8,8 --precision float16
+mistake 2 "'openblass' is not known on cpu" "--list-candidates" "${measure[@]}" --op gemm --shape 8,8,8 --candidate openblass
+mistake 2 '"Q" is not known' "M, N, K" "${measure[@]}" --op gemm --shape 8,8,8 --axis Q=1,2
+mistake 2 "'M' is not of the form" "M=1,16,64" "${measure[@]}" --op gemm --shape 8,8,8 --axis M
+mistake 2 "'9..1' is no range" "1..4096:x2" "${measure[@]}" --op gemm --shape 9..1,8,8
+mistake 2 "'200%' is not a half width" "2%" "${measure[@]}" --op gemm --shape 8,8,8 --target-ci 200%
+mistake 2 "kv_heads must divide" "number of heads" "${measure[@]}" --op attention --shape 1,32,128,64 --kv-heads 7
+mistake 2 "is impossible" "999999999" "${measure[@]}" --op gemm --shape 999999999,999999999,999999999
+mistake 2 "begins with 'nosuch'" "the nearest are" "$front" explain "$reports" nosuch
+mistake 2 "RUN is missing" "compare --help" "$front" compare "$reports"
+mistake 2 "'slow' is not one of" "slower" "$front" compare "$reports" "$reports" --fail-on slow
+mistake 2 "'htm' is not one of" "html" "$front" analyze "$reports" --format htm -o made
+mistake 2 "tunable: no such format" "tunableop" "$front" export tunable "$reports" -o made
+mistake 3 "nowhere.json: cannot be opened" "No such file" "$front" zoo nowhere.json -o made
+mistake 2 "--shape is missing" "--shape 4096,4096,4096" "$front" validate --after mine.so
+
+answers=$ROOT/tests/cli/mistakes.txt
+if [[ -n ${UPDATE:-} ]]; then cp answers.txt "$answers"; fi
+EXIT=0 STDOUT=$(diff "$answers" answers.txt) || EXIT=$?
+check "all answers are as in mistakes.txt" exits 0
+check "50 mistakes at least" test "$(grep -c '^\$ ' answers.txt)" -ge 50
 
 # ---- what is no mistake ----
 run "${single[@]}" --custom-kernel "$SCRIPTED/device.so" --device scripted:0 --budget 1m
