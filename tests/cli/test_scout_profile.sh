@@ -64,6 +64,7 @@ profile
 check "a table can be made again: it is" present "$folder/dispatch.json"
 profile PROFILE_BUDGET=5
 check "another budget: runs" prints "wrote $folder/reports"
+check "another budget: on from what is known" test "$(field "$folder/run.json" 'r["sources"]["cached"] > 0')" = True
 profile PROFILE_REGIME=burst
 check "another regime: a folder of its own" present "$folder""_burst/run.json"
 rm "$folder"/reports/gemm_*_fp32_*.json
