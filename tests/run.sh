@@ -28,7 +28,6 @@ while read -r name when; do
     steps+=("$name") how[$name]=$when
 done <<'END'
 gcc         first
-clang       first
 asan        first
 tsan        first
 fuzzers     first
@@ -37,7 +36,6 @@ unit_asan   beside
 scout       beside
 cli         beside
 hostile     beside
-unit_clang  beside
 unit        beside
 oracle      beside
 fuzz        beside
@@ -62,15 +60,14 @@ check_steps=(programs unit_quick cli_quick golden_reports rooms format golden)
 how+=([programs]=first [unit_quick]=first [cli_quick]=beside)
 
 step_gcc() { build all units scripted manual; } # and the CUDA device, where the toolkit is
-step_clang() { build CC=clang modal units BUILD=out/build/release-clang-test; }
-step_asan() { build MODE=asan modal units; }
+# By the other compiler: its warnings and its sanitizers in one build.
+step_asan() { build MODE=asan CC=clang modal units; }
 step_tsan() { build MODE=tsan out/build/tsan-gcc/unit/test_ahead out/build/tsan-gcc/unit/test_run_threads; }
 step_fuzzers() { build MODE=fuzz CC=clang fuzzers; }
 step_programs() { build bin/extract_ops bin/scout_batch bin/analyze units scripted; }
 step_unit() { tests/unit/run.sh $release/unit; }
 step_unit_quick() { tests/unit/run.sh --quick $release/unit; }
-step_unit_clang() { tests/unit/run.sh out/build/release-clang-test/unit; }
-step_unit_asan() { tests/unit/run.sh out/build/asan-gcc/unit; }
+step_unit_asan() { tests/unit/run.sh out/build/asan-clang/unit; }
 # What several threads of a worker, or of a program that launches, share.
 step_unit_tsan() { tests/unit/run.sh out/build/tsan-gcc/unit; }
 # What calls oneDNN, held to what processors without AVX-512 have of it.

@@ -46,7 +46,7 @@ screen_base screen_base_of(const double *x, const int *level, size_t n) {
     double apart[SCREEN_NIGHTS], middle = NAN;
     size_t count = 0, levels = 0;
     if (n > SCREEN_NIGHTS) {
-        level += level ? n - SCREEN_NIGHTS : 0;
+        if (level) level += n - SCREEN_NIGHTS;
         x += n - SCREEN_NIGHTS, n = SCREEN_NIGHTS;
     }
     for (size_t from = 0; from < n; from += count, levels++) {

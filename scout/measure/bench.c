@@ -57,8 +57,8 @@ scout_answer bench_slab_new(bench_set *s, bench_slab *slab, uint64_t bytes, uint
 }
 
 bench_buffer bench_slab_at(const bench_slab *slab, uint32_t launch) {
-    const uint32_t copy = slab->count > 0 ? launch % slab->count : 0;
-    return (bench_buffer){.base = slab->first + slab->stride * copy, .bytes = slab->bytes};
+    if (slab->count == 0) return (bench_buffer){.bytes = slab->bytes};
+    return (bench_buffer){.base = slab->first + slab->stride * (launch % slab->count), .bytes = slab->bytes};
 }
 
 void bench_slab_free(bench_set *s, bench_slab *slab) {

@@ -7,8 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-}
 if (($# > 0)); then shift; fi
 if [[ -z $program ]]; then
-    program=out/build/asan-gcc/bin/extract_ops
-    make --no-print-directory -j"$(nproc)" MODE=asan CC=gcc modal >/dev/null
+    program=out/build/asan-clang/bin/extract_ops
+    make --no-print-directory -j"$(nproc)" MODE=asan CC=clang modal >/dev/null
 fi
 make --no-print-directory -j"$(nproc)" bin/extract_ops bin/scout_batch >/dev/null
 folder=out/hostile
