@@ -24,7 +24,7 @@ typedef struct capture {
 
 /* A unit that waits for what it needs, and how far its needs are looked through. */
 typedef struct frame {
-    int unit, node, in;
+    int unit, node, in, passed; /* passed: input of the dequantisation that input `in` is read past */
     const capture *captured;
 } frame;
 
@@ -109,14 +109,20 @@ static void note_capture(flow_builder *b, const graph *reader, tensor *t) {
     b->captured[g->owner->id] = c;
 }
 
+static void find_capture(flow_builder *b, const node *n, tensor *t) {
+    const unit *u = unit_of(b, n);
+    const node *passed = u ? cost_passed(u->w, t) : NULL;
+    for (int i = 0; passed && i < passed->in_count; i++) find_capture(b, n, passed->in[i]);
+    if (!passed && t && t->home != n->home && !cost_known(t)) note_capture(b, n->home, t);
+}
+
 static void find_captures(flow_builder *b) {
     const model *m = b->catalog->model;
     if (m->graph_count == 1) return;
     b->captured = arena_array(b->arena, capture *, m->node_count);
     for (int64_t k = 0; k < m->node_count; k++) {
         const node *n = m->nodes[k];
-        for (int i = 0; n->home->parent && i < n->in_count; i++)
-            if (n->in[i] && n->in[i]->home != n->home && !cost_known(n->in[i])) note_capture(b, n->home, n->in[i]);
+        for (int i = 0; n->home->parent && i < n->in_count; i++) find_capture(b, n, n->in[i]);
     }
 }
 
@@ -367,9 +373,10 @@ static bool push_need(flow_builder *b) {
     if (f->node == w->node_count) return false;
     const node *n = w->nodes[f->node];
     if (f->in < n->in_count) {
-        const tensor *in = n->in[f->in++];
-        const node *passed = cost_passed(w, in);
-        push(b, passed ? passed->in[0] : in, n->home);
+        const node *passed = cost_passed(w, n->in[f->in]);
+        const tensor *in = passed ? passed->in[f->passed++] : n->in[f->in];
+        if (!passed || f->passed == passed->in_count) f->in++, f->passed = 0;
+        push(b, in, n->home);
         return true;
     }
     if (f->in++ == n->in_count) f->captured = b->captured ? b->captured[n->id] : NULL;

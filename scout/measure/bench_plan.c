@@ -9,16 +9,12 @@
 
 /* ---- launching ---- */
 
-static void tensors_of(const bench_plan *p, uint32_t copy, void **tensors) {
-    bench_copy_tensors(p->set, copy, tensors);
-    const bench_buffer packed = p->pack ? bench_slab_at(&p->pack->copies, copy) : (bench_buffer){NULL, 0};
-    if (p->pack) tensors[p->pack->tensor] = bench_data(&packed);
-}
-
 static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why *why) {
     bench_set *s = p->set;
     void *tensors[SCOUT_MAX_TENSORS];
-    tensors_of(p, copy, tensors);
+    bench_copy_tensors(s, copy, tensors);
+    const bench_buffer packed = p->pack ? bench_slab_at(&p->pack->copies, copy) : (bench_buffer){NULL, 0};
+    if (p->pack) tensors[p->pack->tensor] = bench_data(&packed);
     const bench_buffer workspace = bench_slab_at(&s->workspace, 0);
     const scout_args args = {.size = sizeof args,
                              .tensors = tensors,
@@ -29,7 +25,7 @@ static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why
 
 static scout_answer forget(bench_plan *p, uint32_t copy, void *stream, scout_why *why) {
     void *tensors[SCOUT_MAX_TENSORS];
-    tensors_of(p, copy, tensors);
+    bench_copy_tensors(p->set, copy, tensors);
     return p->set->api->forget(p->set->device, p->set->op, tensors, stream, why);
 }
 

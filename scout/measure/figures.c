@@ -179,8 +179,8 @@ static bool counts(const json_t *m, const json_t *pass) {
     return number < 0 || number >= MOST_PASSES || !(slow >> number & 1);
 }
 
-/* What disturbs only adds: where it disturbed all passes that count, the time lies up to what the best of them missed
- * below what they say. */
+/* What disturbs only adds: where it disturbed all passes that count, the time may lie below what they say by what the
+ * best of them missed, however well they agree. */
 static double missed_of(const json_t *m) {
     const json_t *list = json_object_get(baseline_of(m), "passes");
     double least = INFINITY;
@@ -192,9 +192,9 @@ static double missed_of(const json_t *m) {
     return isfinite(least) && json_is_true(json_object_get(m, "host")) ? least : 0;
 }
 
-static double floor_of(const json_t *m) {
-    const double slow = json_integer_value(json_object_get(m, "slow_passes")) != 0 ? estimate_floor : 0;
-    return fmax(slow, missed_of(m) / 2);
+/* More passes do not make it better than that. */
+static double least_ci(const json_t *m) {
+    return json_integer_value(json_object_get(m, "slow_passes")) != 0 ? estimate_floor : 0;
 }
 
 bool figures_lost(const json_t *m) {
@@ -393,7 +393,7 @@ static estimate baseline_time(const json_t *m, const json_t *base, estimate_cloc
     }
     /* of a host whose later passes were all disturbed, the one that chose is what there is */
     estimate time = first ? over_passes(m, base, "time_us", true) : unchosen(m, base, "time_us");
-    time.ci = hypot(time.ci, floor_of(m));
+    time.ci = hypot(time.ci, fmax(least_ci(m), missed_of(m)));
     return time;
 }
 
@@ -405,13 +405,15 @@ static const char *time_from(const json_t *base, double mhz) {
     return "plain";
 }
 
-/* What a launch takes more among others: the least that a pass tells, as what disturbs only adds. */
+/* What a launch takes more among others, as the passes that looked for it tell. */
 static double fetch_of(const json_t *row) {
     const json_t *list = json_object_get(row, "passes");
-    double least = NAN;
-    for (size_t k = 0; k < json_array_size(list); k++)
-        least = fmin(least, json_get_number(json_array_get(list, k), "fetch_us"));
-    return isnan(least) ? NAN : fmax(least, 0); /* below nothing by what blocks differ */
+    double sum = 0, n = 0;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const double us = json_get_number(json_array_get(list, k), "fetch_us");
+        if (isfinite(us)) sum += us, n++;
+    }
+    return n > 0 ? fmax(sum / n, 0) : NAN; /* below nothing by what blocks differ */
 }
 
 /* A row beside the baseline: its time is the ratio of theirs. */
@@ -560,7 +562,7 @@ static double gain_open(const json_t *m, const json_t *base) {
 }
 
 /* The time is not known as it is wanted. */
-static bool time_open(const json_t *m, double ci) { return !(ci <= hypot(target_of(m), floor_of(m))); }
+static bool time_open(const json_t *m, double ci) { return !(ci <= hypot(target_of(m), least_ci(m))); }
 
 /* What is not decided: texts for people. */
 static void put_undecided(json_t *m, const json_t *base) {
@@ -732,7 +734,7 @@ bool figures_wide(const json_t *m) {
 bool figures_guessed(const json_t *m) {
     double mhz, error;
     const bool held = figures_passes(m) >= FEW_PASSES && held_of(m, &mhz, &error) > 0 && error > held_well;
-    const double limit = hypot(target_of(m), floor_of(m)), ci = figures_ci(m);
+    const double limit = hypot(target_of(m), least_ci(m)), ci = figures_ci(m);
     const double guess = held ? error * fmax(json_get_number(m, "clock_slope"), 0) : 0;
     return guess > limit && ci * ci - guess * guess <= limit * limit;
 }

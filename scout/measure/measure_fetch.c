@@ -18,13 +18,22 @@ enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4 };
 static const double longest_s = 30e-6; /* of an operation that takes longer it is less than a hundredth */
 static const double most_bytes = 12e6; /* more would throw the program of FORGET out of the L2 cache in each launch */
 static const double interval_s = 0.15e-3, forget_s = 30e-6;
-static const double longest_directly_s = 2e-3, alike_directly = 1.25, most_stolen = 0.5;
+static const double longest_directly_s = 2e-3, most_stolen = 0.5;
 static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
+
+/* Of all that `forget` may touch. */
+static double bytes_of(const scout_op *op) {
+    double sum = 0;
+    for (uint32_t t = 0; t < op->tensor_count; t++) sum += (double)op->tensors[t].bytes;
+    return sum;
+}
 
 static bool can(const measurement *m) {
     const regime *r = &m->request->regime;
     return SCOUT_HAS(m->api, forget) && m->api->forget && (m->api->play || !m->api->has_graphs) &&
-           r->launch == REGIME_GRAPH && r->load != REGIME_BURST && m->op.bytes_read + m->op.bytes_written <= most_bytes;
+           r->launch == REGIME_GRAPH && r->load != REGIME_BURST &&
+           m->op.bytes_read + m->op.bytes_written <= most_bytes &&
+           (m->api->has_graphs || bytes_of(&m->op) <= most_bytes);
 }
 
 /* Each round has copies of its own, which none before it has left in a cache. */
@@ -69,7 +78,7 @@ enum { PAIRS = 16 };
 static bool middle_of(double *x, double *middle) {
     stats_sort(x, PAIRS);
     *middle = (x[PAIRS / 2 - 1] + x[PAIRS / 2]) / 2;
-    return x[PAIRS * 3 / 4] < alike_directly * x[PAIRS / 4];
+    return x[PAIRS * 3 / 4] < alike * x[PAIRS / 4];
 }
 
 static double stolen_s(const measurement *m) {
@@ -82,7 +91,8 @@ static double fetch_directly(const measurement *m, measure_row *row, scout_answe
     *answer = bench_plan_time_forgotten(row->plan, PAIRS, behind_s, usual_s, why);
     const double took_s = m->api->now(m->device) - from_s;
     if (*answer != SCOUT_OK || stolen_s(m) - before_s > most_stolen * took_s) return NAN;
-    return middle_of(behind_s, &behind) && middle_of(usual_s, &usual) ? behind - usual : NAN;
+    if (!middle_of(behind_s, &behind) || !middle_of(usual_s, &usual)) return NAN;
+    return usual > 0.5 * row->lane.launch_s ? behind - usual : NAN; /* else it was not done when it returned */
 }
 
 static bool is_wanted(const measurement *m, int row, int fastest) {

@@ -93,8 +93,9 @@ static double at_clock_us(const replay_run *w, const json_t *row) {
     return us;
 }
 
-/* Two looks at the same differ by no more than this in nine of ten. */
-static const double fetch_ci = 0.3;
+/* Two looks at the same differ by no more than this in nine of ten. A host's tells what the operation before does as a
+ * rule, and not what this one does. */
+static const double fetch_ci = 0.3, fetch_host_ci = 1;
 
 static json_t *time_json(const replay_run *w, const json_t *row, bool best, json_builder *b) {
     const json_t *time = json_object_get(row, "time_us");
@@ -110,7 +111,7 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
         if (best && planned[k] > 0) verdict_sum_add(&sum, planned[k], runs_default(w, id) ? of->default_ci : of->ci);
         if (best || !s->takes_part || is_out(w, id)) continue;
         verdict_sum_add(&sum, s->default_us - s->fetch_us, of->default_ci);
-        if (s->fetch_us > 0) verdict_sum_add(&sum, s->fetch_us, fetch_ci);
+        if (s->fetch_us > 0) verdict_sum_add(&sum, s->fetch_us, run_on_host(r) ? fetch_host_ci : fetch_ci);
         fetch_us += s->fetch_us;
     }
     const double us = json_get_positive(time, "median"), ci = json_get_number(time, "rel_ci95"),

@@ -68,8 +68,9 @@ typedef struct lanes_lane {
     double error;             /* standard error of time_s within this pass, relative */
     uint32_t blocks, dropped; /* that count, and that other work disturbed */
     bool disturbed;           /* hardly a block was undisturbed: time_s is the lower quarter of all */
-    double missed;            /* then: the part of these blocks that other work took, by which time_s may be too long */
-    uint64_t total;           /* launches in blocks that count */
+    double
+        missed; /* then: how much of these blocks other work disturbed, and time_s may be too long by that; at most 1 */
+    uint64_t total; /* launches in blocks that count */
     /* Where the device tells its clock: the mean of its logarithm over the blocks that count, in Hz, 0: not known; and
      * how the time goes with it, as sums over blocks about their means: of the clock's logarithm squared, times
      * the time's, and of the time's squared; n: of so many. */

@@ -3,6 +3,7 @@
 # instead, before anything is made. All answers are in mistakes.txt, to be read as a whole (UPDATE=1 writes it anew).
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
+export LC_ALL=C # make's own words
 ANALYZE=$(dirname "$EXTRACT_OPS")/analyze
 
 lines() { grep -cv -e '^make' <<<"$STDERR" || true; } # make's own word on what failed comes last
@@ -16,8 +17,10 @@ mistake() { # CODE CAUSE REMEDY COMMAND…
     check "${*##*/}: what to type ($remedy)" says "$remedy"
     check "${*##*/}: one line" test "$(lines)" -le 1
     check "${*##*/}: nothing is made" absent made
-    printf '\n$ %s\n%s\n' "${*##*/}" "$(grep -v -e '^make' <<<"$STDERR")" |
-        sed "s#$ROOT/##g; s#$PWD/##g; s# -C [^ ]*##; s#Makefile:[0-9]*#Makefile#; s#say cpu, which is .*#say cpu, which is …#" >>answers.txt
+    local answer
+    answer=$(printf '\n$ %s\n%s\n' "${*##*/}" "$(grep -v -e '^make' <<<"$STDERR")")
+    answer=${answer//"$ROOT/"/}
+    sed 's# -C [^ ]*##; s#Makefile:[0-9]*#Makefile#; s#say cpu, which is .*#say cpu, which is …#' <<<"${answer//"$PWD/"/}" >>answers.txt
 }
 echo "# What is answered to each mistake of test_mistakes.sh; exit codes are there." >answers.txt
 
@@ -94,7 +97,7 @@ profile=("$front" profile "$MODEL" --out made)
 mistake 2 "MODEL.onnx is missing" "profile --help" "$front" profile --out made
 mistake 2 "one argument too many" "profile --help" "${profile[@]}" "$MODEL"
 mistake 2 "unknown option --devcie" "did you mean --device" "${profile[@]}" --devcie cpu
-mistake 2 "no device has this name" "--list-devices" "${profile[@]}" --device H200
+mistake 2 "no device has this name" "--list-devices" "${profile[@]}" --device H9000
 mistake 2 "0 is outside" "1.." "${profile[@]}" --batch 0
 mistake 2 "'eight' is not a whole number" "--batch" "${profile[@]}" --batch eight
 mistake 2 "'ten' is not a time" "90s" "${profile[@]}" --budget ten
@@ -118,9 +121,11 @@ mistake 3 "nowhere.json: cannot be opened" "No such file" "$front" zoo nowhere.j
 mistake 2 "--shape is missing" "--shape 4096,4096,4096" "$front" validate --after mine.so
 
 answers=$ROOT/tests/cli/mistakes.txt
-if [[ -n ${UPDATE:-} ]]; then cp answers.txt "$answers"; fi
-EXIT=0 STDOUT=$(diff "$answers" answers.txt) || EXIT=$?
-check "all answers are as in mistakes.txt" exits 0
+if command -v make >/dev/null; then
+    if [[ -n ${UPDATE:-} ]]; then cp answers.txt "$answers"; fi
+    EXIT=0 STDOUT=$(diff "$answers" answers.txt) || EXIT=$?
+    check "all answers are as in mistakes.txt" exits 0
+fi
 check "50 mistakes at least" test "$(grep -c '^\$ ' answers.txt)" -ge 50
 
 # ---- what is no mistake ----
