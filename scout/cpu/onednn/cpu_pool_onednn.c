@@ -51,7 +51,8 @@ static scout_answer describe(cpu_onednn_plan *c, const scout_op *op, scout_why *
     (void)cpu_onednn_plan_part(c, DNNL_ARG_DST, POOL_OUTPUT, dst);
     if (status == dnnl_invalid_arguments)
         return scout_say(why, SCOUT_NO, "shape", "oneDNN %s has no such window", c->lib->version);
-    return status == dnnl_success ? SCOUT_OK : cpu_onednn_plan_refuse(c, "pooling", status, why);
+    return status == dnnl_success ? cpu_onednn_single_optimised(c, "pooling", why)
+                                  : cpu_onednn_plan_refuse(c, "pooling", status, why);
 }
 
 static bool fits(const pool_problem *p) {
