@@ -109,7 +109,8 @@ static void candidates_are_right(void) {
         }
     cpu_windows_report("fp32", &t);
     UNIT_INT(cpu_windows_ran(&t, "cpu_pool"), CASES * 2 * MODES);
-    UNIT_CHECK(cpu_windows_ran(&t, "onednn_pool") >= CASES * 2 * MODES - 10); /* averages that hang over; places apart */
+    UNIT_CHECK(cpu_windows_ran(&t, "onednn_pool") >=
+               CASES * 2 * MODES - 10); /* averages that hang over; places apart */
 }
 
 static void candidates_are_right_in_every_type(void) {
