@@ -51,6 +51,7 @@ typedef struct measure_pass {
     int number;                 /* from 1; the first takes part in no figure of a row that it has chosen among others */
     uint64_t seed;              /* of inputs and places in memory */
     double budget_s;            /* the first pass: for preparing and racing; what is not prepared by then is SKIPPED */
+    bool cut;                   /* it would be more, but for the run's budget: others are to have a figure, too */
     double start_s;             /* beside it, of a fresh process: for what libraries load as they prepare first */
     double least_s;             /* of its blocks, however precise they are */
     bool samples;               /* each block is told */

@@ -18,7 +18,7 @@ enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4 };
 static const double longest_s = 30e-6; /* of an operation that takes longer it is less than a hundredth */
 static const double most_bytes = 12e6; /* more would throw the program of FORGET out of the L2 cache in each launch */
 static const double interval_s = 0.15e-3, forget_s = 30e-6;
-static const double longest_directly_s = 2e-3, most_stolen = 0.5;
+static const double longest_directly_s = 2e-3, pairs_s = 0.01, most_stolen = 0.5;
 static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
 
 /* Of all that `forget` may touch. */
@@ -72,13 +72,13 @@ static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, s
     return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
 }
 
-enum { PAIRS = 16 };
+enum { PAIRS = 16, FEWEST_PAIRS = 4 };
 
 /* Most of both kinds lie together, or other work was beside them. */
-static bool middle_of(double *x, double *middle) {
-    stats_sort(x, PAIRS);
-    *middle = (x[PAIRS / 2 - 1] + x[PAIRS / 2]) / 2;
-    return x[PAIRS * 3 / 4] < alike * x[PAIRS / 4];
+static bool middle_of(double *x, uint32_t pairs, double *middle) {
+    stats_sort(x, pairs);
+    *middle = stats_median(x, pairs);
+    return x[pairs * 3 / 4] < alike * x[pairs / 4];
 }
 
 static double stolen_s(const measurement *m) {
@@ -88,10 +88,11 @@ static double stolen_s(const measurement *m) {
 static double fetch_directly(const measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
     double behind_s[PAIRS], usual_s[PAIRS], behind, usual;
     const double before_s = stolen_s(m), from_s = m->api->now(m->device);
-    *answer = bench_plan_time_forgotten(row->plan, PAIRS, behind_s, usual_s, why);
+    const uint32_t pairs = (uint32_t)fmin(fmax(pairs_s / row->lane.launch_s / 2, FEWEST_PAIRS), PAIRS);
+    *answer = bench_plan_time_forgotten(row->plan, pairs, behind_s, usual_s, why);
     const double took_s = m->api->now(m->device) - from_s;
     if (*answer != SCOUT_OK || stolen_s(m) - before_s > most_stolen * took_s) return NAN;
-    if (!middle_of(behind_s, &behind) || !middle_of(usual_s, &usual)) return NAN;
+    if (!middle_of(behind_s, pairs, &behind) || !middle_of(usual_s, pairs, &usual)) return NAN;
     return usual > 0.5 * row->lane.launch_s ? behind - usual : NAN; /* else it was not done when it returned */
 }
 

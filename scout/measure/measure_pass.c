@@ -250,10 +250,8 @@ static void time_rows(measurement *m, bool whole) {
     lanes_rules rules = lanes_rules_of(&m->request->regime, !m->api->has_graphs, m->pass.number == 1);
     int count = 0, baseline = -1;
     rules.least_s = hurried ? 0 : m->pass.least_s;
-    if (hurried) {
-        rules.rounds = 2;
-        rules.most_s = fmin(rules.most_s, m->pass.budget_s / 3);
-    }
+    if (hurried) rules.rounds = 2;
+    if (hurried || m->pass.cut) rules.most_s = fmin(rules.most_s, m->pass.budget_s / 3);
     for (int k = 0; k < m->row_count; k++) {
         measure_row *row = &m->rows[k];
         if (!row->plan || row->decided || row->lane.raced_out) continue;

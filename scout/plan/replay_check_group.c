@@ -26,12 +26,15 @@ static int whole_of(const comparison *c, const fusion_place *p) {
     return p->of[0] == '#' ? atoi(p->of + 1) : op_tensor(fused_of(c), p->of);
 }
 
-static uint64_t seed_of(const comparison *c, int whole) {
-    return replay_mix(c->replay->pass.seed + (uint64_t)c->step->occurrence * SCOUT_MAX_TENSORS + (uint64_t)whole);
-}
-
 static bool is_same_place(const replay_place *a, const replay_place *b) {
     return a->region == b->region && a->at == b->at && a->offset == b->offset;
+}
+
+/* One for each place: what a group takes twice, as a convolution's input that is its residual too, has one content. */
+static uint64_t seed_of(const comparison *c, int whole) {
+    int first = 0;
+    while (!is_same_place(&c->step->places[first], &c->step->places[whole])) first++;
+    return replay_mix(c->replay->pass.seed + (uint64_t)c->step->occurrence * SCOUT_MAX_TENSORS + (uint64_t)first);
 }
 
 /* What comes from outside is filled where it lies among the activations; constants lie there already, for both. */

@@ -110,11 +110,13 @@ double budget_search(budget *b, const budget_job *job, double now) {
     return left_s <= 0 ? 0 : fmin(fmax(SEARCH_SHARE * part * left_s, LEAST), usual);
 }
 
+bool budget_cuts(const budget *b, double share, double pass_s) { return b->end > 0 && pass_s < budget_usual(b, share); }
+
 double budget_hold(const budget *b, double share, double pass_s, bool again, double now) {
     const bool heavy = share >= HOLD_WORTH;
     if (again) return !heavy || (b->end > 0 && b->end - now < HOLD_WHOLE) ? 0 : HOLD_WHOLE;
     const double most = heavy ? HOLD_WHOLE : HOLD_STILL;
-    if (b->end == 0 || pass_s >= budget_usual(b, share)) return most;
+    if (!budget_cuts(b, share, pass_s)) return most;
     return HOLD_SHARE * pass_s < HOLD_LEAST ? 0 : fmin(HOLD_SHARE * pass_s, most);
 }
 

@@ -46,6 +46,8 @@ double budget_fusions_end(const budget *b, double begun);
 /* Seconds for preparing and racing; 0: none are left. The search is as wide as the operation is worth. */
 double budget_search(budget *b, const budget_job *job, double now);
 
+/* Whether it is a budget that leaves a first pass of an operation of such a share no more than that. */
+bool budget_cuts(const budget *b, double share, double pass_s);
 /* Seconds that a load may be held for, so that its times are those of the clock that it holds in the long run; 0: none.
  * In a first pass that has `pass_s`, or `again` in a later one. No operation is to lack a figure for it. */
 double budget_hold(const budget *b, double share, double pass_s, bool again, double now);

@@ -289,6 +289,7 @@ static json_t *measure_job(run *r, const run_device *d, run_item *i) {
     json_t *to = measure_body(r, i, pass, &b);
     json_put(&b, to, "ceilings", d->json ? json_incref(d->json) : json_null());
     if (pass <= 2 && !r->search.compare) json_put_bool(&b, to, "fetch", true); /* one of these tells it */
+    if (pass == 1 && budget_cuts(&r->budget, expected_share(r, i), i->budget_s)) json_put_bool(&b, to, "cut", true);
     if (pass > 1) json_put(&b, to, "rows", figures_choose(i->measurement, r->search.candidate, is_beside(r)));
     if (pass == 1 || figures_hold_again(i->measurement))
         json_put_real(&b, to, "hold_s",

@@ -122,6 +122,7 @@ static measure_pass read_pass(const json_t *body, measure_choice *rows, int room
     measure_pass p = {.number = (int)fmax(worker_request_number(body, "pass", 1), 1),
                       .seed = (uint64_t)json_integer_value(json_object_get(body, "seed")),
                       .budget_s = worker_request_number(body, "budget_s", 20),
+                      .cut = json_is_true(json_object_get(body, "cut")),
                       .start_s = worker_request_number(body, "start_s", 0),
                       .least_s = worker_request_number(body, "least_s", 0),
                       .samples = json_is_true(json_object_get(body, "samples")),

@@ -61,7 +61,7 @@ void fake_execute(fake_call *one) {
     scout_device *d = p->device;
     if (d->steal_each > 0 && ++d->executed % d->steal_each == 0) d->stolen_s += 3e-3, d->now_s += 3e-3;
     if (p->does == COPIES) {
-        memcpy(one->tensors[1], one->tensors[0], p->op->tensors[0].bytes);
+        memcpy(one->tensors[p->op->tensor_count - 1], one->tensors[0], p->op->tensors[0].bytes);
         d->now_s += p->cost_s;
         return;
     }

@@ -20,6 +20,7 @@ static struct measurement *session;
 static uint64_t seed;
 static double budget_s; /* of the first pass */
 static double hold_s;
+static bool cut; /* the budget of the run leaves a pass no more */
 static json_t *result;
 static scout_answer answer;
 static scout_why why;
@@ -84,6 +85,7 @@ static inline void measure_pass_of(int number) {
     measure_pass pass = {.number = number,
                          .seed = seed * 64 + (uint64_t)number,
                          .budget_s = budget_s,
+                         .cut = cut,
                          .hold_s = hold_s,
                          .rows = rows,
                          .fetch = number <= 2};

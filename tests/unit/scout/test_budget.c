@@ -96,6 +96,7 @@ static void a_load_is_held_as_long_as_it_is_worth(void) {
     near(budget_hold(&none, 0.03, 0.25, true, 110), 1.5);
     near(budget_hold(&none, 0.014, 0.17, true, 110), 0);
     near(budget_hold(&some, 0.03, 0.25, false, 110), 1.5); /* its pass is not cut */
+    UNIT_CHECK(!budget_cuts(&some, 0.03, 0.25) && budget_cuts(&some, 0.03, 0.24) && !budget_cuts(&none, 0.03, 0.01));
     near(budget_hold(&some, 0.03, 0.24, false, 110), 0.12);
     near(budget_hold(&some, 0.03, 0.19, false, 110), 0);
     near(budget_hold(&some, 0.6, 3, false, 110), 1.5);

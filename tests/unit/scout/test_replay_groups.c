@@ -259,6 +259,34 @@ static void groups_that_cannot_run_are_replaced(void) {
     }
 }
 
+/* Each product's input is added to what it makes, so its group has it as input and as residual. (The fakes leave the
+ * sum out, as they do the activation.) */
+static void what_a_group_takes_twice_has_one_content(void) {
+    begin("right");
+    USE(&fake_right, &fake_copies);
+    operations[1].operation.rec.what = "add";
+    oprec_set_text(&operations[1].operation.rec, "inputs", "tensor,tensor");
+    oprec_set_int(&fused.of.operation.rec, "residual", 1);
+    place(1, 1, "b", "residual");
+    place(1, 2, "y", "c");
+    int edge = 0;
+    for (int k = 0; k < STEPS; k++) {
+        occurrences[k].read = edge;
+        edges[edge++] = k;
+        edges[edge++] = k % 2 ? k - 1 : WEIGHTS + k / 2;
+        occurrences[k].made = edge;
+        edges[edge++] = k + 1;
+        occurrences[k].after = edge;
+        if (k % 2) tensors[k - 1].to = k;
+    }
+    flow.edge_count = edge;
+    run(1);
+    UNIT_INT(answer, SCOUT_OK);
+    UNIT_INT(fact("groups", "fused"), 2);
+    UNIT_INT(json_array_size(json_object_get(facts, "apart")), 0);
+    end();
+}
+
 /* A part that takes no part takes its groups with it: both lanes do the same work. */
 static void a_part_that_is_left_out(void) {
     begin("right");
@@ -327,6 +355,7 @@ int main(void) {
     UNIT_RUN(what_lies_between_takes_no_memory);
     UNIT_RUN(a_wrong_group_is_replaced_by_its_parts);
     UNIT_RUN(groups_that_cannot_run_are_replaced);
+    UNIT_RUN(what_a_group_takes_twice_has_one_content);
     UNIT_RUN(a_part_that_is_left_out);
     UNIT_RUN(packed_weights_are_packed_for_groups_too);
     UNIT_RUN(what_the_dataflow_has_not);
