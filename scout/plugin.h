@@ -419,8 +419,9 @@ typedef struct scout_device_api {
      * notes it. What goes wrong shows in the launch itself. May be NULL. */
     void (*load)(scout_device *device, scout_enqueue enqueue, void *context);
     /* Makes a graph of `launches` calls of `enqueue`, runs it, and hands over what the device did, in the order of its
-     * beginning: `*count` of at most `most`. A tracer stretches what lies between kernels. SCOUT_NO: none is there, or
-     * it saw more than that. May be NULL. */
+     * beginning: `*count` of at most `most`. A tracer stretches what lies between kernels. A device without graphs
+     * hands over the launches themselves, without names. SCOUT_NO: none is there, or it saw more than that. May be
+     * NULL. */
     scout_answer (*trace)(scout_device *device, uint32_t launches, scout_enqueue enqueue, void *context, uint32_t most,
                           scout_trace_event *events, uint32_t *count, scout_why *why);
     /* Enqueues one launch, also while a sequence is recorded, behind which a launch of op on these tensors finds the

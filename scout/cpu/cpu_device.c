@@ -155,6 +155,23 @@ static scout_answer run(scout_device *device, scout_sequence *s, uint32_t repeat
     return SCOUT_OK;
 }
 
+/* Each launch by the clock, for it is done when it returns. The run before it is for the caches. */
+static scout_answer trace(scout_device *device, uint32_t launches, scout_enqueue enqueue, void *context, uint32_t most,
+                          scout_trace_event *events, uint32_t *count, scout_why *why) {
+    (void)device;
+    *count = 0;
+    if (launches > most) return scout_say(why, SCOUT_NO, "feature", "there is no room for %u launches", launches);
+    for (uint32_t run = 0; run < 2; run++)
+        for (uint32_t k = 0; k < launches; k++) {
+            events[k] = (scout_trace_event){.start_s = cpu_telemetry_now(), .launch = k};
+            const scout_answer answer = enqueue(context, k, NULL, why);
+            events[k].end_s = cpu_telemetry_now();
+            if (answer != SCOUT_OK) return answer;
+        }
+    *count = launches;
+    return SCOUT_OK;
+}
+
 static void drop(scout_device *device, scout_sequence *s) {
     (void)device;
     free(s);
@@ -256,6 +273,7 @@ static scout_device_api the_api = {
     .candidates = candidates,
     .note = libraries_note,
     .stolen = stolen,
+    .trace = trace,
     .forget = forget,
 };
 static pthread_once_t the_once = PTHREAD_ONCE_INIT;

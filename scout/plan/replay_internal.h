@@ -246,6 +246,7 @@ double replay_pieces_stolen(void *context); /* timing_clock.stolen: of what coun
 
 /* replay_trace.c: in place of a pass. */
 void replay_trace_lanes(replay *r);
+void replay_trace_launches(replay *r, int lane); /* within one, on a device without graphs */
 json_t *replay_trace_json(const replay *r, json_builder *b);
 
 json_t *replay_json(const replay *r);

@@ -98,7 +98,7 @@ static json_t *facts_json(const replay *r, json_builder *b) {
     json_put(b, to, "as_default", waned);
     json_put(b, to, "apart", apart);
     if (r->pass.in_place || r->pass.trace) json_put(b, to, "in_place", in_place_json(r, b));
-    if (r->pass.trace) json_put(b, to, "trace", replay_trace_json(r, b));
+    if (r->pass.trace || r->traces[0].count > 0) json_put(b, to, "trace", replay_trace_json(r, b));
     return to;
 }
 

@@ -1,5 +1,5 @@
-/* Times in place on a device that runs graphs: what its tracer saw of one run of each lane, kernel by kernel, given to
- * the steps that launched them. What lies between kernels is not told: a tracer stretches it. */
+/* What a tracer saw of one run of each lane, kernel by kernel. On a device that runs graphs it is given to the steps
+ * that launched them, as their times in place. What lies between kernels is not told: a tracer stretches it. */
 #include "scout/plan/replay_internal.h"
 
 #include <math.h>
@@ -38,6 +38,13 @@ static void give_to_units(replay *r, int lane, const tracing *t, const replay_tr
     }
 }
 
+/* A launch that has no name of its own has that of its candidate. */
+static void name(const replay *r, int lane, const replay_step *s, scout_trace_event *e) {
+    const replay_unit *u = &r->units[s->unit];
+    if (!e->name[0])
+        snprintf(e->name, sizeof e->name, "%s", u->choices[lane == 1 ? u->choice_of[1] : 0].candidate->name);
+}
+
 static void trace_lane(replay *r, int lane) {
     replay_trace *to = &r->traces[lane];
     tracing t = {.replay = r, .lane = lane};
@@ -61,8 +68,16 @@ static void trace_lane(replay *r, int lane) {
         r->untraced = why;
         return;
     }
-    for (uint32_t k = 0; k < to->count; k++) to->units[k] = t.steps[to->events[k].launch]->unit;
-    give_to_units(r, lane, &t, to);
+    for (uint32_t k = 0; k < to->count; k++) {
+        const replay_step *s = t.steps[to->events[k].launch];
+        to->units[k] = s->unit;
+        name(r, lane, s, &to->events[k]);
+    }
+    if (r->captured) give_to_units(r, lane, &t, to);
+}
+
+void replay_trace_launches(replay *r, int lane) {
+    if (SCOUT_HAS(r->api, trace) && r->api->trace) trace_lane(r, lane);
 }
 
 void replay_trace_lanes(replay *r) {

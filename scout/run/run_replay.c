@@ -275,6 +275,11 @@ static void done(void *context, int device, int job, const json_t *result, const
     if (facts && w->facts && json_get_int(json_object_get(facts, "check"), "compared", 0) == 0)
         json_object_set(facts, "check", json_object_get(w->facts, "check")); /* of the first pass */
     if (facts && json_object_get(w->facts, "ends")) json_object_set(facts, "ends", json_object_get(w->facts, "ends"));
+    if (facts && json_object_get(facts, "trace")) { /* of a host, which tells it as it goes: the last one */
+        json_decref(w->trace);
+        w->trace = json_incref(json_object_get(facts, "trace"));
+        json_object_del(facts, "trace");
+    }
     json_decref(w->facts);
     w->facts = facts;
     w->measurement = figures_add(w->measurement, result);

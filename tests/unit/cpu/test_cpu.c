@@ -302,6 +302,24 @@ static void sequences_run_as_often_as_asked(void) {
     UNIT_CHECK(api->now(device) - start >= 0.019);
 }
 
+static void a_trace_has_each_launch(void) {
+    enum { LAUNCHES = 5 };
+    counting c = {0, 0, 0};
+    scout_trace_event events[LAUNCHES];
+    uint32_t count = 0;
+    UNIT_CHECK(api->trace(device, LAUNCHES, count_call, &c, LAUNCHES, events, &count, &why) == SCOUT_OK);
+    UNIT_INT(count, LAUNCHES);
+    UNIT_INT(c.calls, 2 * LAUNCHES);
+    for (uint32_t k = 0; k < LAUNCHES; k++) {
+        UNIT_CHECK(events[k].launch == k && events[k].end_s >= events[k].start_s && !events[k].name[0]);
+        UNIT_CHECK(k == 0 || events[k].start_s >= events[k - 1].end_s);
+    }
+    c.calls = 0, c.fail_at = 3;
+    UNIT_INT(api->trace(device, LAUNCHES, count_call, &c, LAUNCHES, events, &count, &why), SCOUT_FAILED);
+    UNIT_INT(count, 0);
+    UNIT_INT(api->trace(device, LAUNCHES, count_call, &c, LAUNCHES - 1, events, &count, &why), SCOUT_NO);
+}
+
 /* Threads that take long to hear of each other: by what that took at its best, which may come later. */
 static void threads_that_are_far_apart_are_seen(void) {
     cpu_stolen s = {.opened = false};
@@ -434,6 +452,7 @@ int main(void) {
     UNIT_RUN(short_floats_are_exact);
     UNIT_RUN(nibbles_share_a_byte);
     UNIT_RUN(sequences_run_as_often_as_asked);
+    UNIT_RUN(a_trace_has_each_launch);
     UNIT_RUN(threads_that_are_far_apart_are_seen);
     UNIT_RUN(telemetry_is_sane_or_says_nothing);
     UNIT_RUN(streams_write_all_of_it_and_no_more);

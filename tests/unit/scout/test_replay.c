@@ -359,6 +359,41 @@ static void in_place_on_a_host(void) {
     end();
 }
 
+static scout_answer trace_launches(scout_device *of, uint32_t launches, scout_enqueue enqueue, void *context,
+                                   uint32_t most, scout_trace_event *events, uint32_t *count, scout_why *reason) {
+    UNIT_CHECK(launches <= most);
+    for (uint32_t k = 0; k < launches; k++) {
+        events[k] = (scout_trace_event){.start_s = of->now_s, .launch = k};
+        if (enqueue(context, k, NULL, reason) != SCOUT_OK) return SCOUT_FAILED;
+        events[k].end_s = of->now_s;
+    }
+    *count = launches;
+    return SCOUT_OK;
+}
+
+/* Launches by themselves, named by what ran; times in place are the medians of several runs, as without it. */
+static void a_host_traces_its_launches(void) {
+    begin();
+    USE(&fake_right, &fake_fast);
+    fake_api.has_graphs = 0;
+    fake_api.trace = trace_launches;
+    best_of(0, "fast");
+    in_place = true;
+    run(1);
+    const json_t *trace = json_object_get(facts, "trace");
+    static const char *const lanes[] = {"default", "best"}, *const runs[] = {"right", "fast"};
+    for (int k = 0; k < 2; k++) {
+        const json_t *rows = json_object_get(trace, lanes[k]), *row = json_array_get(rows, 0);
+        UNIT_INT(json_array_size(rows), 3);
+        UNIT_TEXT(json_string_value(json_array_get(row, 3)), runs[k]);
+        UNIT_CHECK(about(json_number_value(json_array_get(row, 2)), k ? 150 : 200));
+    }
+    const json_t *first = json_array_get(json_object_get(facts, "in_place"), 0);
+    UNIT_CHECK(about(json_number_value(json_object_get(first, "default_us")), 400));
+    fake_api.trace = NULL;
+    end();
+}
+
 int main(void) {
     UNIT_RUN(other_work_takes_from_every_run);
     UNIT_RUN(other_work_takes_from_every_piece);
@@ -374,6 +409,7 @@ int main(void) {
     UNIT_RUN(memory_that_is_short);
     UNIT_RUN(infinities_at_the_end_are_counted);
     UNIT_RUN(in_place_on_a_host);
+    UNIT_RUN(a_host_traces_its_launches);
     json_decref(last);
     return unit_end();
 }
