@@ -113,8 +113,7 @@ static void caption(page *p, const tracks *t) {
             page_time(first).s);
     if (t->count[1] > 0)
         fprintf(p->out, "Below: by the plan, %zu in %s. ", t->count[1] + t->left_out[1], page_time(plan).s);
-    fputs("A tracer saw one run of each, and stretches what lies between kernels. A block leads to its operation.",
-          p->out);
+    fputs("One run of each was traced, and takes longer than one that is timed. A block leads to its operation.", p->out);
     if (t->left_out[0] + t->left_out[1] > 0) fprintf(p->out, " Of each run the first %d are drawn.", DRAWN);
     fputs("</figcaption></figure></section>\n", p->out);
 }
