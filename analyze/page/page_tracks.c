@@ -13,7 +13,7 @@ enum {
     LINE = 48 /* of them in a line, where they are alike */,
     LINES = 40
 };
-static const double most_us = 1e12;
+static const double most_us = 1e12, least_gain = 0.02; /* that is drawn */
 
 typedef struct kernel {
     const json_t *event;
@@ -69,6 +69,13 @@ static void legend(page *p, const tracks *t) {
     page_legend(p, kinds, n);
 }
 
+/* The part of its time that lies above its ceiling; 0: none, or it is not known. */
+static double gain_of(const kernel *k, int lane) {
+    const study_report *r = k->row ? k->row->report : NULL;
+    const double us = !r ? 0 : lane == 0 ? r->baseline_us : r->best_us;
+    return us > 0 && r->ceiling_us > 0 ? fmax(1 - r->ceiling_us / us, 0) : 0;
+}
+
 /* The part of it that lies in a line. It leads to its operation, or to the fusions where there are any. */
 static void draw(page *p, const kernel *k, int lane, bool alone, double from, double to) {
     static const double tops[LANES] = {0, 54};
@@ -82,10 +89,13 @@ static void draw(page *p, const kernel *k, int lane, bool alone, double from, do
         fprintf(p->out, "<a href=\"#%s%zu\">", section, p->number);
     fprintf(p->out, "<title>%s: ", lanes[lane]);
     page_say_cut(p, page_string(k->event, "name"), PAGE_NAME);
-    fprintf(p->out,
-            "\n%s at %s</title><rect class=\"run k-%s\" x=\"%s\" y=\"%g%%\" width=\"%s\" height=\"%g%%\"/></a>\n",
+    fprintf(p->out, "\n%s at %s</title><rect class=\"run k-%s\" x=\"%s\" y=\"%g%%\" width=\"%s\" height=\"%g%%\"/>",
             page_time(k->to - k->from).s, page_time(k->from).s, k->kind, page_place(x).s, tops[lane],
             page_place(fmax(width, 0.02)).s, height);
+    if (gain_of(k, lane) > least_gain)
+        fprintf(p->out, "<rect class=\"above\" x=\"%s\" y=\"%g%%\" width=\"%s\" height=\"%s\"/>", page_place(x).s,
+                tops[lane], page_place(fmax(width, 0.02)).s, page_place(height * gain_of(k, lane)).s);
+    fputs("</a>\n", p->out);
 }
 
 static void line(page *p, const tracks *t, double from, double to, size_t *at) {
@@ -113,7 +123,10 @@ static void caption(page *p, const tracks *t) {
             page_time(first).s);
     if (t->count[1] > 0)
         fprintf(p->out, "Below: by the plan, %zu in %s. ", t->count[1] + t->left_out[1], page_time(plan).s);
-    fputs("One run of each was traced, and takes longer than one that is timed. A block leads to its operation.", p->out);
+    fputs("The pale part of a block is what lies above its ceiling. One run of each was traced, and takes longer than "
+          "one "
+          "that is timed. A block leads to its operation.",
+          p->out);
     if (t->left_out[0] + t->left_out[1] > 0) fprintf(p->out, " Of each run the first %d are drawn.", DRAWN);
     fputs("</figcaption></figure></section>\n", p->out);
 }

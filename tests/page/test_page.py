@@ -614,13 +614,16 @@ def test_tracks(browser):
     events += [kernel(names[k % len(names)] if k else "norm_residual_5", 2, 1.5 * k, 1.4) for k in range(100)]
     as_it_ran(folder, events)
     page = browser.open("file://" + page_of("tracks"))
-    lines = page.run("Array.from(document.querySelectorAll('[aria-labelledby=run1] svg.track'), s => s.querySelectorAll('rect').length)")
+    lines = page.run("Array.from(document.querySelectorAll('[aria-labelledby=run1] svg.track'), s => s.querySelectorAll('rect.run').length)")
     check("tracks: lines of so many as can be told apart", len(lines) == 3 and 200 <= sum(lines) <= 206, lines)
     check("tracks: two lanes, one above the other", page.run(
         "new Set(Array.from(document.querySelectorAll('[aria-labelledby=run1] rect.run'), r => r.getAttribute('y'))).size") == 2)
     ends = page.run("""Array.from(document.querySelectorAll('[aria-labelledby=run1] svg.track:last-of-type rect.run'),
         r => [r.getAttribute('y'), parseFloat(r.getAttribute('x')) + parseFloat(r.getAttribute('width'))])""")
     last = {y: max(end for other, end in ends if other == y) for y, _ in ends}
+    gains = page.run("""Array.from(document.querySelectorAll('[aria-labelledby=run1] rect.above'),
+        r => parseFloat(r.getAttribute('height')) / parseFloat(r.previousElementSibling.getAttribute('height')))""")
+    check("tracks: what can be gained is pale", len(gains) > 20 and all(0 < gain < 1 for gain in gains), gains[:5])
     check("tracks: both at one scale", len(last) == 2 and max(last.values()) > 99 and 20 < min(last.values()) < 30, last)
     check("tracks: what it is called is said", page.run(
         "document.querySelector('[aria-labelledby=run1] svg.track a').getAttribute('aria-label')").startswith(f"defaults: {names[0]}\n1.9"))
