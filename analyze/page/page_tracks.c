@@ -72,8 +72,8 @@ static void legend(page *p, const tracks *t) {
 /* The part of its time that lies above its ceiling; 0: none, or it is not known. */
 static double gain_of(const kernel *k, int lane) {
     const study_report *r = k->row ? k->row->report : NULL;
-    const double us = !r ? 0 : lane == 0 ? r->baseline_us : r->best_us;
-    return us > 0 && r->ceiling_us > 0 ? fmax(1 - r->ceiling_us / us, 0) : 0;
+    if (!r || !(r->ceiling_us > 0)) return 0;
+    return fmax(1 - r->ceiling_us / (lane == 0 ? r->baseline_us : r->best_us), 0);
 }
 
 /* The part of it that lies in a line. It leads to its operation, or to the fusions where there are any. */
