@@ -195,6 +195,8 @@ static bool parse_number(const parse *p, const cli_option *o, const char *text, 
     bool starts = (text[0] >= '0' && text[0] <= '9') || ((text[0] == '-' || text[0] == '+') && text[1]);
     if (!starts || *end != 0 || errno == EINVAL)
         return status_fail(p->st, STATUS_USAGE, "--%s: '%s' is not a whole number", o->name, text);
+    if (errno == 0 && x < o->min && o->max == INT64_MAX)
+        return status_fail(p->st, STATUS_USAGE, "--%s: %s is less than %" PRId64, o->name, text, o->min);
     if (errno == ERANGE || x < o->min || x > o->max)
         return status_fail(p->st, STATUS_USAGE, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, text, o->min,
                            o->max);

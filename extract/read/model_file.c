@@ -32,17 +32,23 @@ static const char *other_format(const uint8_t *bytes, uint64_t size) {
         const char *text;
     } formats[] = {
         {"version https://git-lfs", 0, 23, "this is a pointer of git-lfs, not the file itself: say git lfs pull"},
-        {"PK\3\4", 0, 4, "this is a zip file, as PyTorch saves its checkpoints: export it with torch.onnx.export"},
-        {"\x80\2", 0, 2, "this is a pickle, as PyTorch saved its checkpoints: export it with torch.onnx.export"},
+        {"PK\3\4", 0, 4,
+         "this is a zip file, as PyTorch saves its checkpoints: load it in Python, and export the model with "
+         "torch.onnx.export"},
+        {"\x80\2", 0, 2,
+         "this is a pickle, as PyTorch saved its checkpoints: load it in Python, and export the model with "
+         "torch.onnx.export"},
         {"\0\0\0\0{\"", 4, 6,
-         "these are safetensors, which hold weights alone: export the model with torch.onnx.export"},
-        {"GGUF", 0, 4, "this is a GGUF file, which holds weights alone: export the model to ONNX"},
+         "these are safetensors, which hold weights alone: export their model with torch.onnx.export, or give its "
+         "config.json to --config"},
+        {"GGUF", 0, 4,
+         "this is a GGUF file, which holds weights alone: export the model that it was made from to ONNX"},
         {"\x89HDF", 0, 4, "this is an HDF5 file, as Keras saves its models: convert it with tf2onnx"},
         {"TFL3", 4, 4, "this is a TensorFlow Lite model: convert it with tf2onnx"},
         {"ptrt", 0, 4, "this is a TensorRT engine: give the ONNX model that it was built from"},
         {"\x1f\x8b", 0, 2, "this is a gzip file: unpack it first"},
         {"{", 0, 1, "this is JSON, not an ONNX model; an ops.json is for scout_batch, a config.json for --config"},
-        {"<", 0, 1, "this is XML or HTML, not an ONNX model; was it downloaded as a file?"},
+        {"<", 0, 1, "this is XML or HTML, not an ONNX model: a page was downloaded, not the file itself"},
     };
     for (size_t k = 0; k < sizeof formats / sizeof formats[0]; k++)
         if (size >= (uint64_t)formats[k].at + formats[k].count &&
@@ -64,7 +70,7 @@ static status_code map_file(const char *path, const uint8_t **base, uint64_t *si
     } else if (!S_ISREG(s.st_mode)) {
         status_set(st, STATUS_INPUT, "this is %s; give the path of an ONNX model", kind_of(s.st_mode));
     } else if (s.st_size == 0) {
-        status_set(st, STATUS_INPUT, "the file is empty; was it downloaded completely?");
+        status_set(st, STATUS_INPUT, "the file is empty: it was not downloaded completely; do so again");
     } else {
         bytes = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED) status_set(st, STATUS_ENVIRONMENT, "%s: cannot be mapped: %s", path, strerror(errno));

@@ -64,7 +64,9 @@ static void add_range(const sweep *s, operation_axis *axis, const char *text) {
     }
     if (!*end && step < 1 + times)
         operation_fail(&s->reader, "'%.40s': a step of :x is 2 or more, one of :+ is 1 or more", text);
-    if (*end || at < 1 || last < at) operation_fail(&s->reader, "'%.40s' is no range such as 1..4096:x2", text);
+    if (!*end && last < at)
+        operation_fail(&s->reader, "'%.40s' runs downwards; write %lld..%lld", text, (long long)last, (long long)at);
+    if (*end || at < 1) operation_fail(&s->reader, "'%.40s' is no range such as 1..4096:x2", text);
     for (; at <= last; at = times ? at * step : at + step)
         add_value(s, axis, arena_printf(s->reader.arena, "%lld", (long long)at));
 }
@@ -116,6 +118,8 @@ static void read_shape(sweep *s, const char *kind, const char *shape) {
         if (s->rank == MOST_DIMS) operation_fail(&s->reader, "a shape has %d dimensions at most", MOST_DIMS);
         s->words[s->rank++] = arena_strndup(a, at, n);
         const char *const range = strstr(s->words[s->rank - 1], "..");
+        if (!range && strchr(s->words[s->rank - 1], 'x'))
+            operation_fail(&s->reader, "'%.40s': a shape has commas between its dimensions, such as 64,512,512", shape);
         plain = arena_printf(a, "%s%s%.*s", plain, *plain ? "," : "",
                              (int)(range ? range - s->words[s->rank - 1] : (long)n), s->words[s->rank - 1]);
         at += n;

@@ -125,7 +125,9 @@ static void finish_attention(const operation_reader *r, const json_t *entry, opr
     if (!oprec_field(rec, "kv_len")) oprec_set_int(rec, "kv_len", queries);
     const int64_t kv_heads = oprec_int(rec, "kv_heads", 0), kv_len = oprec_int(rec, "kv_len", 0),
                   v_head = oprec_int(rec, "v_head", d);
-    if (kv_heads < 1 || heads % kv_heads != 0) operation_fail(r, "kv_heads must divide the number of heads");
+    if (kv_heads < 1 || heads % kv_heads != 0)
+        operation_fail(r, "kv_heads is %lld, which does not divide the %lld heads", (long long)kv_heads,
+                       (long long)heads);
     if (kv_len < 1 || kv_len > operation_max_dim) operation_fail(r, "kv_len must be at least 1");
     if (v_head < 1 || v_head > operation_max_dim) operation_fail(r, "v_head must be at least 1");
     const int64_t lanes = checked_mul(batch, heads), keys = checked_mul(checked_mul(batch, kv_heads), kv_len);

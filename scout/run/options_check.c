@@ -147,6 +147,7 @@ status_code options_check_needs(const options *o, status *st) {
     if (o->compare && !o->candidate && o->plugin_count == 0)
         return status_set(st, STATUS_USAGE,
                           "--compare needs a candidate to compare: --custom-kernel FILE, or --candidate NAME");
-    if (o->budget_s == 0) return status_set(st, STATUS_USAGE, "--budget: nothing can be measured in 0 seconds");
+    if (o->budget_s == 0)
+        return status_set(st, STATUS_USAGE, "--budget: nothing can be measured in 0 seconds; write 90, 90s, 2m or 1h");
     return STATUS_OK;
 }

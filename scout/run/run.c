@@ -76,7 +76,8 @@ bool run_start(run *r, status *st) {
                            r->devices[0].about->name, r->devices[k].about->name);
     }
     if (r->device_count == 0)
-        return status_fail(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices lists them", o->devices);
+        return status_fail(st, STATUS_ENVIRONMENT, "there is no device %s; scout_batch --list-devices lists them",
+                           o->devices);
     if (!run_compare_names(r, &with, st)) return false;
     status bad = {0};
     if (!cache_open(&r->cache, o->cache_dir, r->devices[0].about->class_folder, 0, &bad)) run_warn(r, "%s", bad.text);

@@ -97,14 +97,18 @@ static bool by_calling(char name[32], const char *kind, const json_t *list, stat
                                json_get_text(entry, "device"), called);
         if (!is_there(entry) || !is_called(entry, kind)) continue;
         if (of && strcmp(of, called) != 0)
-            return status_fail(st, STATUS_USAGE, "--device %s: may be %.80s or %.80s; --list-devices lists them", kind,
-                               of, called);
+            return status_fail(st, STATUS_USAGE,
+                               "--device %s: may be %.80s or %.80s; scout_batch --list-devices lists them", kind, of,
+                               called);
         of = called;
         if (left-- == 0) found = json_get_text(entry, "device");
     }
     if (!of)
-        return status_fail(st, STATUS_USAGE, "--device %s: no device has this name; --list-devices lists them", kind);
-    if (!found) return status_fail(st, STATUS_ENVIRONMENT, "there is no device %s; --list-devices lists them", name);
+        return status_fail(st, STATUS_USAGE,
+                           "--device %s: no device has this name; scout_batch --list-devices lists them", kind);
+    if (!found)
+        return status_fail(st, STATUS_ENVIRONMENT, "there is no device %s; scout_batch --list-devices lists them",
+                           name);
     snprintf(name, 32, "%s", found);
     return true;
 }

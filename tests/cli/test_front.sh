@@ -156,7 +156,7 @@ slip 3 "missing.onnx: cannot be opened" "missing.onnx" profile missing.onnx -o m
 slip 3 "this is a folder" "the path of an ONNX model" profile . -o made
 slip 3 "JSON" "scout_batch" profile few.json -o made
 slip 2 "'x' is not a whole number" "--batch" "${profile[@]}" --batch x
-slip 2 "-1 is outside" "--batch" "${profile[@]}" --batch -1
+slip 2 "-1 is less than 1" "--batch" "${profile[@]}" --batch -1
 slip 2 "'12' is not of the form NAME=N" "--dim" "${profile[@]}" --dim 12
 slip 2 "unknown option --bach" "did you mean --batch" "${profile[@]}" --bach 1
 slip 2 "'soon' is not a time" "2m" "${profile[@]}" --budget soon

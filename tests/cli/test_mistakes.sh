@@ -98,19 +98,19 @@ mistake 2 "MODEL.onnx is missing" "profile --help" "$front" profile --out made
 mistake 2 "one argument too many" "profile --help" "${profile[@]}" "$MODEL"
 mistake 2 "unknown option --devcie" "did you mean --device" "${profile[@]}" --devcie cpu
 mistake 2 "no device has this name" "--list-devices" "${profile[@]}" --device H9000
-mistake 2 "0 is outside" "1.." "${profile[@]}" --batch 0
+mistake 2 "0 is less than 1" "--batch" "${profile[@]}" --batch 0
 mistake 2 "'eight' is not a whole number" "--batch" "${profile[@]}" --batch eight
 mistake 2 "'ten' is not a time" "90s" "${profile[@]}" --budget ten
 measure=("$front" measure --device cpu -o made)
 mistake 2 "gem is not known" "gemm" "${measure[@]}" --op gem --shape 1,2,3
-mistake 2 "shape has 1 dim" "M, N, K" "${measure[@]}" --op gemm --shape 1x2x3
+mistake 2 "'1x2x3'" "commas" "${measure[@]}" --op gemm --shape 1x2x3
 mistake 2 "'float16' is not one of" "fp16" "${measure[@]}" --op gemm --shape 8,8,8 --precision float16
 mistake 2 "'openblass' is not known on cpu" "--list-candidates" "${measure[@]}" --op gemm --shape 8,8,8 --candidate openblass
 mistake 2 '"Q" is not known' "M, N, K" "${measure[@]}" --op gemm --shape 8,8,8 --axis Q=1,2
 mistake 2 "'M' is not of the form" "M=1,16,64" "${measure[@]}" --op gemm --shape 8,8,8 --axis M
-mistake 2 "'9..1' is no range" "1..4096:x2" "${measure[@]}" --op gemm --shape 9..1,8,8
+mistake 2 "'9..1' runs downwards" "1..9" "${measure[@]}" --op gemm --shape 9..1,8,8
 mistake 2 "'200%' is not a half width" "2%" "${measure[@]}" --op gemm --shape 8,8,8 --target-ci 200%
-mistake 2 "kv_heads must divide" "number of heads" "${measure[@]}" --op attention --shape 1,32,128,64 --kv-heads 7
+mistake 2 "kv_heads is 7" "divide the 32 heads" "${measure[@]}" --op attention --shape 1,32,128,64 --kv-heads 7
 mistake 2 "is impossible" "999999999" "${measure[@]}" --op gemm --shape 999999999,999999999,999999999
 mistake 2 "begins with 'nosuch'" "the nearest are" "$front" explain "$reports" nosuch
 mistake 2 "RUN is missing" "compare --help" "$front" compare "$reports"

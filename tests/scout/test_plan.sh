@@ -89,18 +89,25 @@ check "a given plan is what runs" field model/model.json "r['plan'] == json.load
 check "a given plan is written as it was" field model/plan.json \
     "[r[k] for k in ('groups', 'implementations')] == [json.load(open('given.json'))[k] for k in ('groups', 'implementations')]"
 
-# what fetching programs takes is in what a plan costs: once for each launch, whatever it does
+# what a model adds to a launch is in what a plan costs: once for each launch, whatever it does
 cp -r model fetched
-cp model/plan.json fetched/before.json
-python3 - <<'END'
-import json, pathlib
-for path in [*pathlib.Path("fetched/reports").glob("*.json"), *pathlib.Path("fetched/fusions").glob("*.json")]:
-    report = json.loads(path.read_text())
-    for row in report["candidates"]:
-        row["passes"] = [{**p, "fetch_us": 400 if path.parent.name == "fusions" else 900} for p in row.get("passes", [])]
-        row["fetch_us"] = 400 if path.parent.name == "fusions" else 900
-    path.write_text(json.dumps(report))
+fetch() { # US US   of each operation, and of each fusion
+    python3 - "$@" <<'END'
+import json, pathlib, sys
+for folder, us in zip(("reports", "fusions"), map(float, sys.argv[1:])):
+    for path in pathlib.Path("fetched", folder).glob("*.json"):
+        report = json.loads(path.read_text())
+        for row in report["candidates"]:
+            row["passes"] = [{**p, "fetch_us": us} for p in row.get("passes", [])]
+            row["fetch_us"] = us
+        path.write_text(json.dumps(report))
 END
+}
+fetch 0 0
+run "$SCOUT" --replay fetched --plan given.json
+check "fetching nothing: exit 0" exits 0
+cp fetched/plan.json fetched/before.json
+fetch 900 400
 run "$SCOUT" --replay fetched --plan given.json
 check "fetching: exit 0" exits 0
 check "fetching: every occurrence by itself has its own" field fetched/plan.json \

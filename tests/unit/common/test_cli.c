@@ -158,7 +158,7 @@ static void bindings(void) {
     wrong("m --dim a", "--dim: 'a' is not of the form NAME=N");
     wrong("m --dim =4", "--dim: '=4' is not of the form NAME=N");
     wrong("m --dim a=", "--dim: '' is not a whole number");
-    wrong("m --dim a=-1", "--dim: -1 is outside 0..9223372036854775807");
+    wrong("m --dim a=-1", "--dim: -1 is less than 0");
 }
 
 static void reals(void) {
