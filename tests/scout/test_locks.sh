@@ -142,6 +142,8 @@ kill -9 "$(sed -n 's/^process \([0-9]*\) .*/\1/p' out/small_conv@cpu/.profile_lo
 wait
 # What it had just started, $(date) or a program, may end a moment after it: so this one waits, but not for ever.
 run timeout 120 "${profile[@]}"
+check "after a profile that was killed: another one gets the lock" test "$EXIT" -le 1
+run "${profile[@]}" --no-wait
 check "after a profile that was killed: no lock holds" test "$EXIT" -le 1
 
 # ---- when it will end ----
