@@ -92,6 +92,13 @@ typedef enum scout_role {
     SCOUT_OUTPUT
 } scout_role;
 
+/* How a run of the model leaves a tensor's memory for this operation. */
+enum {
+    SCOUT_LEFT_ALIKE,   /* as its own last launch does, which read or made it; or it is not known */
+    SCOUT_LEFT_WRITTEN, /* an operation not long before has made it, and none has read it since */
+    SCOUT_LEFT_DISTANT  /* so much else was used since that a cache has lost it */
+};
+
 typedef struct scout_tensor {
     uint32_t size;
     uint32_t role;
@@ -105,6 +112,7 @@ typedef struct scout_tensor {
      * types boxes within a square of that side (x, y, x, y); under: numbers of about 2 to this
      * power (a weight, so that sums are about 1, where an activation bends). */
     int64_t below;
+    uint32_t left; /* SCOUT_LEFT_… */
 } scout_tensor;
 
 typedef struct scout_field {
@@ -340,6 +348,11 @@ typedef struct scout_zeros {
 
 typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stream, scout_why *why);
 
+typedef enum scout_forget {
+    SCOUT_FORGET_PROGRAM, /* it is in no cache of instructions */
+    SCOUT_FORGET_TENSORS  /* tensors lie as scout_tensor.left says; on a host where other cores have left them */
+} scout_forget;
+
 typedef struct scout_device_api {
     uint32_t size;
     const char *name; /* "cpu", "cuda": the word before the colon in --device */
@@ -424,11 +437,10 @@ typedef struct scout_device_api {
      * NULL. */
     scout_answer (*trace)(scout_device *device, uint32_t launches, scout_enqueue enqueue, void *context, uint32_t most,
                           scout_trace_event *events, uint32_t *count, scout_why *why);
-    /* Enqueues one launch, also while a sequence is recorded, behind which a launch of op on these tensors finds the
-     * caches as other work in a model leaves them: on a GPU without its program, on a host with its activations where
-     * other cores had them. NULL: what fetching them takes is not told. */
-    scout_answer (*forget)(scout_device *device, const scout_op *op, void *const *tensors, void *stream,
-                           scout_why *why);
+    /* Enqueues launches, also while a sequence is recorded, behind which a launch of op on these tensors finds the
+     * caches as other work in a model leaves them. NULL: what fetching from there takes is not told. */
+    scout_answer (*forget)(scout_device *device, scout_forget what, const scout_op *op, void *const *tensors,
+                           void *stream, scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

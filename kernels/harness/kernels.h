@@ -35,6 +35,8 @@ const char *kernels_stream_name(int variant);
 cudaError_t kernels_empty(cudaStream_t stream);
 /* After it no code of another kernel is in the instruction caches. */
 cudaError_t kernels_forget(void *sink, int multiprocessors, cudaStream_t stream);
+/* Every byte is written as it was, but for up to 15 at either end. */
+cudaError_t kernels_rewrite(void *data, uint64_t bytes, int multiprocessors, cudaStream_t stream);
 /* Keeps the stream busy for so long without using memory or arithmetic. */
 cudaError_t kernels_delay(uint32_t nanoseconds, cudaStream_t stream);
 /* Writes the cycle counters of the first KERNELS_STAMPED multiprocessors, each beside the time in nanoseconds; of one

@@ -169,6 +169,21 @@ __global__ void __launch_bounds__(forget_threads) stream_forget(float factor, fl
     if (a + b + c + d == -1.0f) *sink = a; /* the sum is positive */
 }
 
+constexpr int rewrite_threads = 256, rewrite_blocks = 8; /* blocks: of a multiprocessor */
+
+/* Every 16 bytes are written as they were. */
+__global__ void __launch_bounds__(rewrite_threads) stream_rewrite(uint4 *data, uint64_t count) {
+    const uint64_t step = (uint64_t)gridDim.x * rewrite_threads;
+    for (uint64_t k = (uint64_t)blockIdx.x * rewrite_threads + threadIdx.x; k < count; k += step) {
+        uint4 x;
+        asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                     : "l"(data + k)
+                     : "memory");
+        data[k] = x;
+    }
+}
+
 constexpr int special_threads = 512, special_chains = 8;
 
 __global__ void __launch_bounds__(special_threads) stream_special(uint64_t rounds, float *sink) {
@@ -220,6 +235,18 @@ cudaError_t kernels_empty(cudaStream_t stream) {
 
 cudaError_t kernels_forget(void *sink, int multiprocessors, cudaStream_t stream) {
     stream_forget<<<(unsigned)multiprocessors, forget_threads, 0, stream>>>(0.5f, (float *)sink);
+    return cudaGetLastError();
+}
+
+/* All but the ends that are no whole 16 bytes. */
+cudaError_t kernels_rewrite(void *data, uint64_t bytes, int multiprocessors, cudaStream_t stream) {
+    const uint64_t piece = sizeof(uint4), before = (piece - (uintptr_t)data % piece) % piece,
+                   count = bytes > before ? (bytes - before) / piece : 0,
+                   blocks = (count + rewrite_threads - 1) / rewrite_threads,
+                   most = (uint64_t)multiprocessors * rewrite_blocks;
+    if (count == 0) return cudaSuccess;
+    stream_rewrite<<<(unsigned)(blocks < most ? blocks : most), rewrite_threads, 0, stream>>>(
+        (uint4 *)((char *)data + before), count);
     return cudaGetLastError();
 }
 

@@ -223,10 +223,10 @@ static scout_answer stream(scout_device *device, const void *read, uint64_t read
     return SCOUT_OK;
 }
 
-static scout_answer forget(scout_device *device, const scout_op *op, void *const *tensors, void *queue,
-                           scout_why *why) {
+static scout_answer forget(scout_device *device, scout_forget what, const scout_op *op, void *const *tensors,
+                           void *queue, scout_why *why) {
     (void)device, (void)queue, (void)why;
-    cpu_stream_hand_over(op, tensors);
+    if (what == SCOUT_FORGET_TENSORS) cpu_stream_hand_over(op, tensors);
     return SCOUT_OK;
 }
 

@@ -109,6 +109,20 @@ static void weight_from_json(const operation_reader *r, const json_t *from, oper
     out->weight = at;
 }
 
+static void put_bits(json_builder *b, json_t *to, const char *name, uint64_t bits) {
+    json_t *list = json_new_array(b);
+    for (int k = 0; k < 64; k++)
+        if (bits >> k & 1) json_push_int(b, list, k);
+    json_put(b, to, name, list);
+}
+
+static uint64_t bits_of(const json_t *list) {
+    uint64_t bits = 0;
+    for (size_t k = 0; k < json_array_size(list); k++)
+        bits |= UINT64_C(1) << (json_integer_value(json_array_get(list, k)) & 63);
+    return bits;
+}
+
 json_t *operation_to_json(const operation *o, json_builder *b) {
     const oprec *rec = &o->rec;
     json_t *object = json_new_object(b), *fields = json_new_object(b);
@@ -133,6 +147,11 @@ json_t *operation_to_json(const operation *o, json_builder *b) {
     if (o->sparse_block) json_put_int(b, object, "sparse_block", o->sparse_block);
     if (o->threshold > 0) json_put_real(b, object, "weight_threshold", o->threshold);
     put_text(b, object, "pattern", o->pattern);
+    if (o->handed > 0) {
+        put_bits(b, object, "written", o->written);
+        put_bits(b, object, "distant", o->distant);
+        json_put_real(b, object, "handed", o->handed);
+    }
     if (o->weight) json_put(b, object, "weight", weight_to_json(o, b));
     put_text(b, object, "skip_code", o->skip_code);
     put_text(b, object, "skip_text", o->skip_text);
@@ -156,9 +175,17 @@ void operation_from_json(const json_t *o, arena *a, operation *out) {
     out->count = operation_number(&r, o, "count", 0, INT64_MAX, 1);
     operation_read_sparsity(&r, o, operation_text(&r, o, "pattern"), out);
     out->threshold = json_number_value(json_object_get(o, "weight_threshold"));
+    out->written = bits_of(json_object_get(o, "written"));
+    out->distant = bits_of(json_object_get(o, "distant"));
+    out->handed = json_number_value(json_object_get(o, "handed"));
     weight_from_json(&r, json_object_get(o, "weight"), out);
     out->skip_code = operation_text(&r, o, "skip_code");
     out->skip_text = operation_text(&r, o, "skip_text");
+}
+
+uint32_t operation_left(const operation *o, uint32_t tensor) {
+    const uint64_t bit = tensor < 64 ? UINT64_C(1) << tensor : 0;
+    return o->distant & bit ? SCOUT_LEFT_DISTANT : o->written & bit ? SCOUT_LEFT_WRITTEN : SCOUT_LEFT_ALIKE;
 }
 
 int64_t operation_heads(const operation *o) {

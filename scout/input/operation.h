@@ -14,8 +14,10 @@ typedef struct operation {
     const struct weights_place *weight; /* where the sparse weight's numbers are; NULL: nowhere, or it is dense */
     uint64_t zeros_hash;                /* of which of them are zero */
     int sparse_block;                   /* side of the blocks that are zero in a made-up weight; 0: the customary one */
-    double threshold;      /* what would be if numbers below it in size were zeros is asked as well; 0: no */
-    const char *skip_code; /* it cannot be measured, whatever the device: reason code and sentence; NULL: it can */
+    double threshold;          /* what would be if numbers below it in size were zeros is asked as well; 0: no */
+    uint64_t written, distant; /* operation_left: a bit for each of the first tensors that candidates see */
+    double handed;             /* of its occurrences, the share at which some tensor is left so */
+    const char *skip_code;     /* it cannot be measured, whatever the device: reason code and sentence; NULL: it can */
     const char *skip_text;
     json_t *source; /* its entry as read; borrowed from operation_list.root */
 } operation;
@@ -96,6 +98,8 @@ typedef struct operation_words {
 } operation_words;
 void operation_from_axes(const operation_words *words, arena *a, operation_list *list, operation_axes *out);
 const char *operation_axis_value(const operation_axes *axes, int axis, int item); /* of the list's item */
+
+uint32_t operation_left(const operation *o, uint32_t tensor); /* scout_tensor.left */
 
 /* Heads of an attention, over its whole batch; 0: it is none. */
 int64_t operation_heads(const operation *o);

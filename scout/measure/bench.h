@@ -51,10 +51,10 @@ uint32_t bench_plan_whole(const bench_plan *p);
  * which begins where the last one on this set ended. Borrowed until others take its place. */
 scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequence **out, scout_why *why);
 /* The same, each launch behind the device's `forget`; idle: that alone. A graph, the caller's. */
-scout_answer bench_plan_record_forgotten(bench_plan *p, uint32_t launches, bool idle, scout_sequence **out,
-                                         scout_why *why);
-/* On a device that has done a launch when it returns: each of so many launches behind `forget`, and of others that
- * follow as usual, by its clock. */
+scout_answer bench_plan_record_forgotten(bench_plan *p, scout_forget what, uint32_t launches, bool idle,
+                                         scout_sequence **out, scout_why *why);
+/* On a device that has done a launch when it returns: each of so many launches behind `forget` of its tensors, and of
+ * others that follow as usual, by its clock. */
 scout_answer bench_plan_time_forgotten(bench_plan *p, uint32_t pairs, double *behind_s, double *usual_s,
                                        scout_why *why);
 double bench_plan_pack_s(const bench_plan *p);

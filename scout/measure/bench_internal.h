@@ -82,8 +82,9 @@ typedef struct bench_launcher {
     bool alone; /* on `copy` */
     uint32_t copy;
     uint32_t first; /* the copy of its first launch */
-    bool forget;    /* before each launch, as the device does */
-    bool idle;      /* that alone, and no launch */
+    bool forgets;   /* before each launch the device does so */
+    scout_forget what;
+    bool idle; /* that alone, and no launch */
 } bench_launcher;
 
 struct bench_plan {

@@ -23,10 +23,10 @@ static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why
     return p->candidate->launch(p->plan, &args, why);
 }
 
-static scout_answer forget(bench_plan *p, uint32_t copy, void *stream, scout_why *why) {
+static scout_answer forget(bench_plan *p, scout_forget what, uint32_t copy, void *stream, scout_why *why) {
     void *tensors[SCOUT_MAX_TENSORS];
     bench_copy_tensors(p->set, copy, tensors);
-    return p->set->api->forget(p->set->device, p->set->op, tensors, stream, why);
+    return p->set->api->forget(p->set->device, what, p->set->op, tensors, stream, why);
 }
 
 /* In a graph a launch's place says the copy; without one the set's turn goes on. */
@@ -38,7 +38,7 @@ static uint32_t copy_of(const bench_launcher *l, uint32_t number) {
 static scout_answer enqueue(void *context, uint32_t number, void *stream, scout_why *why) {
     const bench_launcher *l = context;
     const uint32_t copy = copy_of(l, number);
-    const scout_answer answer = l->forget ? forget(l->plan, copy, stream, why) : SCOUT_OK;
+    const scout_answer answer = l->forgets ? forget(l->plan, l->what, copy, stream, why) : SCOUT_OK;
     return answer == SCOUT_OK && !l->idle ? launch(l->plan, copy, stream, why) : answer;
 }
 
@@ -141,10 +141,10 @@ scout_answer bench_plan_recorded(bench_plan *p, uint32_t launches, scout_sequenc
     return sequence_of(p, launches, first_in_turn(p, launches), out, why);
 }
 
-scout_answer bench_plan_record_forgotten(bench_plan *p, uint32_t launches, bool idle, scout_sequence **out,
-                                         scout_why *why) {
+scout_answer bench_plan_record_forgotten(bench_plan *p, scout_forget what, uint32_t launches, bool idle,
+                                         scout_sequence **out, scout_why *why) {
     if (p->set->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
-    bench_launcher launcher = {.plan = p, .forget = true, .idle = idle};
+    bench_launcher launcher = {.plan = p, .forgets = true, .what = what, .idle = idle};
     if (!idle) launcher.first = first_in_turn(p, launches);
     p->timed = true;
     return record(p, launches, &launcher, out, why); /* a graph: it is called within */
@@ -160,7 +160,7 @@ static scout_answer enqueue_forgotten(void *context, uint32_t number, void *stre
     bench_set *s = f->plan->set;
     const bool behind = number % 2 == 0;
     const uint32_t copy = s->turn++ % s->copies;
-    scout_answer answer = behind ? forget(f->plan, copy, stream, why) : SCOUT_OK;
+    scout_answer answer = behind ? forget(f->plan, SCOUT_FORGET_TENSORS, copy, stream, why) : SCOUT_OK;
     const double from = s->api->now(s->device);
     if (answer == SCOUT_OK) answer = launch(f->plan, copy, stream, why);
     (behind ? f->behind_s : f->usual_s)[number / 2] = s->api->now(s->device) - from;

@@ -1,7 +1,8 @@
 /* What a launch takes more in a model than alone. Alone it finds its program in the caches of instructions, and its
- * activations in those of the cores that use them. In a model others have run since, and a device's `forget` does as
- * these do. On graphs: launches behind it, beside it alone and beside launches as they are timed, in turn. On a device
- * that launches directly: one behind it and one as usual, in turn. */
+ * activations where its own last launch has left them. In a model others have run since, and a device's `forget` does
+ * as these do. On graphs: launches behind it, beside it alone and beside launches as they are timed, in turn, once for
+ * the program and once for the tensors. On a device that launches directly, for the tensors alone: one behind it and
+ * one as usual, in turn. */
 #include "scout/measure/measure_internal.h"
 
 #include "scout/terms/stats.h"
@@ -15,8 +16,10 @@ enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
 /* One round more than is counted, for its memory and the clock. */
 enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4 };
 
-static const double longest_s = 30e-6; /* of an operation that takes longer it is less than a hundredth */
-static const double most_bytes = 12e6; /* more would throw the program of FORGET out of the L2 cache in each launch */
+/* Of an operation that takes longer a program is less than a hundredth, and tensors are. */
+static const double longest_s[] = {[SCOUT_FORGET_PROGRAM] = 30e-6, [SCOUT_FORGET_TENSORS] = 300e-6};
+/* Of a program: more would throw that of FORGET out of the L2 cache in each launch. */
+static const double most_bytes = 12e6;
 static const double interval_s = 0.15e-3, forget_s = 30e-6;
 static const double longest_directly_s = 2e-3, pairs_s = 0.01, most_stolen = 0.5;
 static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
@@ -32,16 +35,15 @@ static bool can(const measurement *m) {
     const regime *r = &m->request->regime;
     return SCOUT_HAS(m->api, forget) && m->api->forget && (m->api->play || !m->api->has_graphs) &&
            r->launch == REGIME_GRAPH && r->load != REGIME_BURST &&
-           m->op.bytes_read + m->op.bytes_written <= most_bytes &&
            (m->api->has_graphs || bytes_of(&m->op) <= most_bytes);
 }
 
 /* Each round has copies of its own, which none before it has left in a cache. */
-static scout_answer record_round(measure_row *row, const uint32_t *launches, scout_sequence **of, scout_why *why) {
+static scout_answer record_round(measure_row *row, scout_forget what, const uint32_t *launches, scout_sequence **of,
+                                 scout_why *why) {
     scout_answer answer = SCOUT_OK;
-    for (int kind = AGAIN; kind <= FORGET && answer == SCOUT_OK; kind++)
-        answer = bench_plan_record_forgotten(row->plan, launches[kind], true, &of[kind], why);
-    if (answer == SCOUT_OK) answer = bench_plan_record_forgotten(row->plan, launches[BEHIND], false, &of[BEHIND], why);
+    for (int kind = AGAIN; kind <= BEHIND && answer == SCOUT_OK; kind++)
+        answer = bench_plan_record_forgotten(row->plan, what, launches[kind], kind != BEHIND, &of[kind], why);
     return answer == SCOUT_OK ? bench_plan_recorded(row->plan, launches[USUAL], &of[USUAL], why) : answer;
 }
 
@@ -52,7 +54,7 @@ static bool are_alike(const double *x, double middle) {
 }
 
 /* Not a number: it is not known. */
-static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
+static double fetch_of(measurement *m, measure_row *row, scout_forget what, scout_answer *answer, scout_why *why) {
     const double launch_s = row->lane.launch_s;
     const uint32_t n = (uint32_t)fmax(FEWEST, round(interval_s / (forget_s + launch_s))),
                    launches[KINDS] = {1, n, n, row->lane.launches};
@@ -60,7 +62,7 @@ static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, s
     double seconds[ROUNDS * KINDS], each[EACH], middle[KINDS];
     *answer = SCOUT_OK;
     for (int k = 0; k < ROUNDS && *answer == SCOUT_OK; k++)
-        *answer = record_round(row, launches, &list[k * KINDS], why);
+        *answer = record_round(row, what, launches, &list[k * KINDS], why);
     if (*answer == SCOUT_OK) *answer = m->api->play(m->device, list, ROUNDS * KINDS, seconds, why);
     for (int k = 0; k < ROUNDS * KINDS && *answer != SCOUT_LOST; k++)
         if (list[k] && k % KINDS != USUAL) m->api->drop(m->device, list[k]); /* that is the plan's */
@@ -70,6 +72,17 @@ static double fetch_of(measurement *m, measure_row *row, scout_answer *answer, s
         if (!are_alike(each, middle[kind])) return NAN;
     }
     return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
+}
+
+static double fetch_in_graphs(measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
+    const double launch_s = row->lane.launch_s, handed = m->request->operation->handed;
+    const bool program =
+        launch_s < longest_s[SCOUT_FORGET_PROGRAM] && m->op.bytes_read + m->op.bytes_written <= most_bytes;
+    double sum_s = program || handed > 0 ? 0 : NAN;
+    *answer = SCOUT_OK;
+    if (program) sum_s += fetch_of(m, row, SCOUT_FORGET_PROGRAM, answer, why);
+    if (*answer == SCOUT_OK && handed > 0) sum_s += handed * fetch_of(m, row, SCOUT_FORGET_TENSORS, answer, why);
+    return sum_s;
 }
 
 enum { PAIRS = 16, FEWEST_PAIRS = 4 };
@@ -100,7 +113,7 @@ static bool is_wanted(const measurement *m, int row, int fastest) {
     const measure_row *r = &m->rows[row];
     const bool timed = r->plan && r->timed && r->status == ROW_OK && !r->lane.raced_out && r->lane.launches > 0;
     return timed && (!r->fetched || !m->api->has_graphs) &&
-           r->lane.launch_s < (m->api->has_graphs ? longest_s : longest_directly_s) &&
+           r->lane.launch_s < (m->api->has_graphs ? longest_s[SCOUT_FORGET_TENSORS] : longest_directly_s) &&
            (row == m->baseline || row == fastest);
 }
 
@@ -119,7 +132,7 @@ void measure_fetch(measurement *m) {
         if (!is_wanted(m, k, fastest)) continue;
         measure_tell_row(&m->rows[k], "time",
                          fmin(30 + 100 * m->rows[k].lane.launch_s * m->rows[k].lane.launches, 600));
-        m->rows[k].fetch_s = m->api->has_graphs ? fetch_of(m, &m->rows[k], &answer, &why)
+        m->rows[k].fetch_s = m->api->has_graphs ? fetch_in_graphs(m, &m->rows[k], &answer, &why)
                                                 : fetch_directly(m, &m->rows[k], &answer, &why);
         m->rows[k].fetched = isfinite(m->rows[k].fetch_s);
         if (answer == SCOUT_LOST) measure_stop(m, answer, &why);

@@ -105,6 +105,13 @@ static void put_costs(const measurement *m, json_builder *b, json_t *to) {
     json_put_int(b, to, "bytes_written", built ? (int64_t)m->op.bytes_written : rec->bytes_written);
 }
 
+static json_t *distant_json(const measurement *m, json_builder *b) {
+    json_t *names = json_new_array(b);
+    for (uint32_t t = 0; t < m->op.tensor_count; t++)
+        if (m->op.tensors[t].left == SCOUT_LEFT_DISTANT) json_push_text(b, names, m->op.tensors[t].name);
+    return names;
+}
+
 static json_t *spent_json(const measurement *m, json_builder *b) {
     static const char *const names[MEASURE_PHASES] = {"waiting",   "listing", "filling",
                                                       "preparing", "timing",  "checking"};
@@ -131,6 +138,7 @@ json_t *measure_json_result(const measurement *m) {
     json_put_int(&b, to, "copies", m->copies);
     json_put_real(&b, to, "resident_bytes", m->resident_bytes);
     json_put_real(&b, to, "specials", m->specials);
+    if (m->request->operation->distant) json_put(&b, to, "distant", distant_json(m, &b));
     put_costs(m, &b, to);
     json_put_text(&b, to, "precision", operation_precision(m->request->operation));
     if (m->weights.bytes) json_put(&b, to, "weight", weights_json(&m->weights, m->request->operation, &b));

@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 typedef struct measure_key {
-    const char *operation; /* its own key */
+    const char *operation;     /* its own key */
+    uint64_t written, distant; /* how a run leaves its tensors, as the operation has it */
+    double handed;
     regime regime;
     uint64_t candidates; /* plugins_candidates_hash */
     bool exhaustive;

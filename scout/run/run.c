@@ -6,6 +6,7 @@
 #include "scout/input/sparsity.h"
 #include "scout/input/weights.h"
 #include "scout/kinds/kinds.h"
+#include "scout/plan/distances.h"
 #include "scout/report/crossover.h"
 
 #include <errno.h>
@@ -357,9 +358,17 @@ bool run_set_up(run *r, status *st) {
     return is_new(o) ? run_start(r, st) && run_files_prepare(r, st) : run_files_prepare(r, st) && run_start(r, st);
 }
 
+/* A host's caches are those of its cores, too, and what its operations find there is told otherwise. */
+static void find_distances(run *r) {
+    if (run_on_host(r)) return;
+    distances_find(&r->list, r->layouts, &r->fusions, r->devices[0].about->identity.cache_bytes, REGIME_WORKSPACE_BYTES,
+                   &r->arena);
+}
+
 static void operations_work(run *r, status *st) {
     const options *o = r->options;
     if (!run_set_up(r, st)) return;
+    find_distances(r);
     if (wants_replay(o, &r->list)) budget_reserve(&r->budget);
     if (!run_samples_begin(r, st)) return;
     skip_foreign_kinds(r);

@@ -36,6 +36,9 @@ static const char *card_of(run *r, int device) {
 /* Of one card; NULL: of any of its class. */
 static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
     const measure_key key = {.operation = i->key,
+                             .written = i->operation->written,
+                             .distant = i->operation->distant,
+                             .handed = i->operation->handed,
                              .regime = r->options->regime,
                              .candidates = r->devices[0].about->candidates_hash,
                              .exhaustive = r->search.exhaustive,

@@ -191,8 +191,9 @@ scout_answer fake_play(scout_device *d, scout_sequence *const *sequences, uint32
     return answer;
 }
 
-scout_answer fake_forget(scout_device *d, const scout_op *op, void *const *tensors, void *stream, scout_why *why) {
-    (void)stream, (void)why;
+scout_answer fake_forget(scout_device *d, scout_forget what, const scout_op *op, void *const *tensors, void *stream,
+                         scout_why *why) {
+    (void)what, (void)stream, (void)why;
     if (op->tensor_count == 0 || !tensors[0]) abort();
     if (d->capturing) {
         fake_take(d, &(fake_call){.stream_s = fake_forget_s, .forgets = true});

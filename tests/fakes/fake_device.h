@@ -45,7 +45,8 @@ double fake_stolen(scout_device *d);                              /* likewise, a
 scout_answer fake_play(scout_device *d, scout_sequence *const *sequences, uint32_t count, double *seconds,
                        scout_why *why);
 /* 30 us */
-scout_answer fake_forget(scout_device *d, const scout_op *op, void *const *tensors, void *stream, scout_why *why);
+scout_answer fake_forget(scout_device *d, scout_forget what, const scout_op *op, void *const *tensors, void *stream,
+                         scout_why *why);
 void fake_use(int count, const scout_candidate *const *candidates);
 
 /* Each computes the product in fp32 at 200 us a launch, unless it says otherwise. */

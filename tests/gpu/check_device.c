@@ -282,7 +282,7 @@ static scout_answer enqueue_empty(void *context, uint32_t number, void *stream, 
 }
 
 static scout_answer enqueue_forget(void *context, uint32_t number, void *stream, scout_why *why) {
-    const scout_answer answer = gpu_api->forget(gpu, NULL, NULL, stream, why);
+    const scout_answer answer = gpu_api->forget(gpu, SCOUT_FORGET_PROGRAM, NULL, NULL, stream, why);
     return answer == SCOUT_OK && context ? enqueue_empty(NULL, number, stream, why) : answer;
 }
 
@@ -300,6 +300,55 @@ static void check_forget(void) {
     for (int k = 0; k < 3; k++) gpu_expect(answers[k] == SCOUT_OK, "emptying caches: %s", why.text);
     gpu_expect(alone_s > 5e-6 && alone_s < 2e-4, "emptying caches takes %.3g s", alone_s);
     gpu_expect(fabs(behind_s - alone_s - empty_s) < 2e-6, "a launch behind it takes %.3g s", behind_s - alone_s);
+}
+
+typedef struct handed { /* a read of one tensor, behind `forget` of it */
+    scout_tensor tensor;
+    scout_op op;
+    void *memory;
+    bool alone; /* without the read */
+} handed;
+
+static scout_answer enqueue_handed(void *context, uint32_t number, void *stream, scout_why *why) {
+    handed *h = context;
+    (void)number;
+    scout_answer answer = gpu_api->forget(gpu, SCOUT_FORGET_TENSORS, &h->op, &h->memory, stream, why);
+    if (answer == SCOUT_OK && !h->alone)
+        answer = gpu_api->stream(gpu, h->memory, h->tensor.bytes, NULL, 0, stream, why);
+    return answer;
+}
+
+/* What was written just before is in the cache, and what is distant is not. All bytes stay what they were. */
+static void check_hand_over(void) {
+    enum { LAUNCHES = 8, REPEATS = 16, MOST = 12 << 20, OFFSET = 48 };
+    void *memory = NULL;
+    double read_s[2] = {0};
+    uint64_t sums[2] = {0, 1};
+    handed h = {.op = {.size = sizeof h.op, .tensor_count = 1}};
+    GPU_OK(gpu_api->alloc(gpu, MOST, &memory, &gpu_why));
+    GPU_OK(gpu_api->fill(gpu, memory, MOST, SCOUT_FP32, SCOUT_FILL_NORMAL, 7, &gpu_why));
+    GPU_OK(gpu_api->checksum(gpu, memory, MOST, &sums[0], &gpu_why));
+    h.tensor =
+        (scout_tensor){.size = sizeof h.tensor, .role = SCOUT_INPUT, .type = SCOUT_FP32, .bytes = MOST - OFFSET - 4};
+    h.op.tensors = &h.tensor;
+    h.memory = (char *)memory + OFFSET;
+    for (int distant = 0; distant < 2; distant++) {
+        double seconds[2] = {0};
+        h.tensor.left = distant ? SCOUT_LEFT_DISTANT : SCOUT_LEFT_WRITTEN;
+        for (int alone = 0; alone < 2; alone++) {
+            scout_answer answer = SCOUT_OK;
+            h.alone = alone;
+            seconds[alone] = gpu_time(enqueue_handed, &h, 1, LAUNCHES, REPEATS, &gpu_why, &answer);
+            gpu_expect(answer == SCOUT_OK, "handing over: %s", gpu_why.text);
+        }
+        read_s[distant] = seconds[0] - seconds[1];
+    }
+    GPU_OK(gpu_api->checksum(gpu, memory, MOST, &sums[1], &gpu_why));
+    printf("  %.1f MB are read in %.2f us behind what wrote them, in %.2f us long after\n", (double)MOST / 1e6,
+           read_s[0] * 1e6, read_s[1] * 1e6);
+    gpu_expect(sums[0] == sums[1], "handing over changed what it hands over");
+    gpu_expect(read_s[1] > 1.2 * read_s[0], "long after, reading takes %.3g s instead of %.3g", read_s[1], read_s[0]);
+    gpu_api->release(gpu, memory);
 }
 
 /* As threads do that prepare plans: the driver is asked all the time. */
@@ -464,6 +513,7 @@ int main(int argc, char **argv) {
     check_channels();
     check_beside();
     check_forget();
+    check_hand_over();
     check_trace();
     check_rest();
     check_lost();

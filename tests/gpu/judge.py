@@ -378,10 +378,10 @@ def whole(folder):
 
 
 def peers(folder):
-    """The plan takes no longer than the faster of PyTorch's runs."""
+    """The plan takes no longer than the fastest of PyTorch's runs."""
     for row in load(f"{folder}/peers.json"):
         verdict(row.get("ratio", 2) <= 1, f"peers {row['model']}: {row['plan_us']:.1f} us by the plan, "
-                                          f"{row.get('ratio', float('nan')):.3f} of the faster of PyTorch's {row.get('error', '')}")
+                                          f"{row.get('ratio', float('nan')):.3f} of the fastest of PyTorch's {row.get('error', '')}")
 
 
 def allocations(folder):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Models as a whole beside PyTorch on one device: eager and compiled, each in one CUDA graph, as the replay of a plan is.
+"""Models as a whole beside PyTorch on one device: eager, compiled as usual, and compiled with weights as constants (and,
+where a network is of products, with max-autotune), each in one CUDA graph, as the replay of a plan is.
 
     peers.py RESULT.json NAME=MODEL.JSON...      e.g. resnet50@b8=part/resnet50@b8.json
 
 NAME says the model and what its dimensions are bound to (MODEL@bBATCH or MODEL@bBATCH_sLENGTH); MODEL.JSON is what
 scout_batch wrote of the same model as a whole. The networks are torchvision's and transformers', with random weights, in
-fp16; convolutional ones with channels last. Prints a row for each, with the plan's time over the faster of both.
+fp16; convolutional ones with channels last. Prints a row for each, with the plan's time over the fastest of them.
 """
 import json
 import re
@@ -16,6 +17,9 @@ import time
 import torch
 
 WARM_S, WINDOW_S, WINDOWS = 0.5, 0.3, 5
+TIMES = ["eager_us", "compiled_us", "tuned_us", "default_us", "plan_us"]
+# max-autotune takes 9 s for each shape of a product or convolution, and these have tens of them.
+CONVOLUTIONAL = {"resnet50", "mobilenet_v3"}
 
 
 def vision(name):
@@ -92,17 +96,29 @@ def microseconds(call):
     return statistics.median(taken)
 
 
-def measure(net, given, row):
+def compiled_how(model):
+    """By the time that it gives."""
+    freezing = {"freezing": True}
+    return {"compiled_us": {},
+            "tuned_us": {"options": freezing if model in CONVOLUTIONAL else {**freezing, "max_autotune": True}}}
+
+
+def measure(model, net, given, row):
     args, kwargs = given.get("args", ()), given.get("kwargs", {})
     row["eager_us"] = microseconds(lambda: net(*args, **kwargs))
-    compiled = torch.compile(net, dynamic=False)
-    row["compiled_us"] = microseconds(lambda: compiled(*args, **kwargs))
+    for name, how in compiled_how(model).items():
+        began = time.monotonic()
+        torch.compiler.reset()
+        compiled = torch.compile(net, dynamic=False, **how)
+        row[name] = microseconds(lambda: compiled(*args, **kwargs))
+        row[name.replace("_us", "_s")] = time.monotonic() - began
 
 
 def main():
     rows = []
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; us")
-    print(f"{'':22}{'eager':>10}{'compiled':>10}{'defaults':>10}{'plan':>10}  plan over the faster")
+    heads = "".join(f"{name.removesuffix('_us'):>10}" for name in TIMES)
+    print(f"{'':22}{heads}  plan over the fastest")
     for argument in sys.argv[2:]:
         name, path = argument.split("=", 1)
         model, batch, length = re.fullmatch(r"(\w+?)@b(\d+)(?:_s(\d+))?", name).groups()
@@ -111,15 +127,15 @@ def main():
                "plan_us": (whole.get("best") or whole["default"])["time_us"]}
         try:
             with torch.no_grad():
-                measure(*NETS[model]()(int(batch), int(length or LENGTHS.get(model, 0))), row)
+                measure(model, *NETS[model]()(int(batch), int(length or LENGTHS.get(model, 0))), row)
         except Exception as error:  # whatever a library raises: the others are measured all the same
             row["error"] = str(error).strip().splitlines()[0][:160]
         torch.compiler.reset()
         torch.cuda.empty_cache()
-        times = [row[k] for k in ("eager_us", "compiled_us") if k in row]
+        times = [row[k] for k in TIMES[:-2] if k in row]
         if times:
             row["ratio"] = row["plan_us"] / min(times)
-        cells = "".join(f"{row[k]:10.1f}" if k in row else f"{'-':>10}" for k in ("eager_us", "compiled_us", "default_us", "plan_us"))
+        cells = "".join(f"{row[k]:10.1f}" if k in row else f"{'-':>10}" for k in TIMES)
         print(f"{name:22}{cells}  {row.get('ratio', float('nan')):.3f}  {row.get('error', '')}".rstrip(), flush=True)
         rows.append(row)
         json.dump(rows, open(sys.argv[1], "w"), indent=1)

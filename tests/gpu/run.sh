@@ -21,7 +21,8 @@
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
 # QUICK: of part quick, the lists that tests/gpu/models_quick.py --make writes where the models are (out/quick).
-# PEERS: of part peers, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which (a pattern).
+# PEERS: of part peers, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which (patterns).
+# All of them are two calls.
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
 # weights part sparse looks at (skipped without; BIN must hold extract_ops); SPARSE_BLOCKS: what it sweeps (64 128).
 # DEVICE: cuda:0.
@@ -396,8 +397,10 @@ part_whole() { # models of part quick as a whole, by the defaults and by what is
     done
 }
 part_peers() { # whole models beside PyTorch
-    local list name measured=()
-    for list in "${PEERS:-out/peers}"/${PEER:-*}.json; do
+    local list name pattern patterns files measured=()
+    read -r -a patterns <<<"${PEER:-*}"
+    mapfile -t files < <(for pattern in "${patterns[@]}"; do compgen -G "${PEERS:-out/peers}/$pattern.json"; done)
+    for list in "${files[@]}"; do
         name=$(basename "$list" .json)
         timed "$name" batch "$list" -o "$part/results/$name"
         if [[ ! -e $part/results/$name/model.json ]]; then
@@ -475,7 +478,7 @@ export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS REPEAT_RUNS SANITIZE_JOBS CHECK
 } >"$RESULTS/verdict.txt"
 cat "$RESULTS/log.txt" "$RESULTS/verdict.txt" >"$RESULTS/summary.txt"
 if [[ -n ${OUT:-} ]]; then
-    tar czf "$OUT/reports.tar.gz" --exclude='cache*' --exclude='*.so' -C "$RESULTS" .
+    tar czf "$OUT/reports.tar.gz" --exclude='cache*' --exclude='*.so' --exclude=trace.json -C "$RESULTS" .
     cp "$RESULTS/summary.txt" "$OUT/summary.txt"
     if [[ -d $cache ]]; then tar czf "$OUT/cache.tar.gz" -C "$RESULTS" "${cache##*/}"; fi
 fi

@@ -20,6 +20,7 @@ struct scout_device {
     double *clocks;                /* of the last intervals, in Hz; 0: not known */
     uint32_t stamp_count, clock_count;
     void *scratch; /* on the device: results of checksums */
+    void *crowd;   /* likewise: as much as the cache holds, to drive all else out of it */
     int multiprocessors;
     int capability_major, capability_minor;
     uint64_t cache_bytes;           /* L2 */
@@ -85,8 +86,8 @@ void cuda_device_pause(scout_device *device, double seconds);
 scout_answer cuda_device_stream(scout_device *device, const void *read, uint64_t read_bytes, void *written,
                                 uint64_t written_bytes, void *stream, scout_why *why); /* cuda_device_probe.c */
 scout_answer cuda_device_empty(scout_device *device, void *stream, scout_why *why);
-scout_answer cuda_device_forget(scout_device *device, const scout_op *op, void *const *tensors, void *stream,
-                                scout_why *why);
+scout_answer cuda_device_forget(scout_device *device, scout_forget what, const scout_op *op, void *const *tensors,
+                                void *stream, scout_why *why);
 scout_answer cuda_device_special(scout_device *device, uint64_t operations, uint64_t *done, void *stream,
                                  scout_why *why);
 scout_answer cuda_device_arithmetic(scout_device *device, uint32_t type, uint64_t flops, uint64_t *done, void *stream,

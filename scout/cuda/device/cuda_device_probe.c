@@ -18,10 +18,33 @@ scout_answer cuda_device_empty(scout_device *device, void *stream, scout_why *wh
     return cuda_device_answer(kernels_empty(stream), "launching nothing", why);
 }
 
-scout_answer cuda_device_forget(scout_device *device, const scout_op *op, void *const *tensors, void *stream,
-                                scout_why *why) {
-    (void)op, (void)tensors;
-    return cuda_device_answer(kernels_forget(device->scratch, device->multiprocessors, stream), "emptying caches", why);
+/* Distant tensors first: what fills the cache in their place drives all else out, too. Where outputs are distant it is
+ * written, so that their lines take the place of what is still to be stored. */
+static cudaError_t hand_over(scout_device *device, const scout_op *op, void *const *tensors, void *stream) {
+    uint64_t distant = 0, written = 0;
+    for (uint32_t t = 0; t < op->tensor_count; t++) {
+        const scout_tensor *of = &op->tensors[t];
+        distant += of->left == SCOUT_LEFT_DISTANT ? of->bytes : 0;
+        written += of->left == SCOUT_LEFT_DISTANT && of->role == SCOUT_OUTPUT ? of->bytes : 0;
+    }
+    cudaError_t error = cudaSuccess;
+    if (distant > 0)
+        error = kernels_stream(device->crowd, written ? 0 : device->cache_bytes, device->crowd,
+                               written ? device->cache_bytes : 0, device->scratch, device->multiprocessors, 0, stream);
+    for (uint32_t t = 0; t < op->tensor_count && error == cudaSuccess; t++) {
+        const scout_tensor *of = &op->tensors[t];
+        if (of->left == SCOUT_LEFT_WRITTEN && tensors[t])
+            error = kernels_rewrite(tensors[t], of->bytes, device->multiprocessors, stream);
+    }
+    return error;
+}
+
+scout_answer cuda_device_forget(scout_device *device, scout_forget what, const scout_op *op, void *const *tensors,
+                                void *stream, scout_why *why) {
+    const cudaError_t error = what == SCOUT_FORGET_PROGRAM
+                                  ? kernels_forget(device->scratch, device->multiprocessors, stream)
+                                  : hand_over(device, op, tensors, stream);
+    return cuda_device_answer(error, "emptying caches", why);
 }
 
 scout_answer cuda_device_special(scout_device *device, uint64_t operations, uint64_t *done, void *stream,

@@ -394,7 +394,7 @@ static void handing_over_leaves_the_numbers_as_they_are(void) {
             (void)api->fill(device, tensors[t], sizes[k] + 64, SCOUT_NONE, SCOUT_FILL_BYTE, 7, &why);
             (void)api->checksum(device, tensors[t], sizes[k] + 64, &before[t], &why);
         }
-        UNIT_CHECK(api->forget(device, &op, tensors, NULL, &why) == SCOUT_OK);
+        UNIT_CHECK(api->forget(device, SCOUT_FORGET_TENSORS, &op, tensors, NULL, &why) == SCOUT_OK);
         for (int t = 0; t < 2; t++) {
             (void)api->checksum(device, tensors[t], sizes[k] + 64, &after, &why);
             UNIT_CHECK(after == before[t]);

@@ -43,6 +43,17 @@ static void it_is_told_beside_the_time(void) {
     end_telling();
 }
 
+/* Of tensors that a run of the model leaves otherwise, at that share of its occurrences. */
+static void what_a_run_leaves_otherwise_counts_by_its_share(void) {
+    begin_telling(4e-7);
+    list.items[0].written = 1;
+    list.items[0].handed = 0.25;
+    USE(&fake_brief);
+    measure();
+    UNIT_CHECK(fabs(fetch_us("brief") - 0.5) < 0.06);
+    end_telling();
+}
+
 /* It is below nothing by what blocks differ alone. */
 static void it_is_never_less_than_nothing(void) {
     begin_telling(-3e-7);
@@ -127,8 +138,9 @@ static void intervals_that_differ_tell_nothing(void) {
     end_telling();
 }
 
-static scout_answer fails(scout_device *of, const scout_op *op, void *const *tensors, void *stream, scout_why *reason) {
-    (void)of, (void)op, (void)tensors, (void)stream;
+static scout_answer fails(scout_device *of, scout_forget what, const scout_op *op, void *const *tensors, void *stream,
+                          scout_why *reason) {
+    (void)of, (void)what, (void)op, (void)tensors, (void)stream;
     return scout_say(reason, SCOUT_FAILED, "error", "on purpose");
 }
 
@@ -143,8 +155,9 @@ static void a_failure_leaves_the_row_as_it_is(void) {
     end_telling();
 }
 
-static scout_answer loses(scout_device *of, const scout_op *op, void *const *tensors, void *stream, scout_why *reason) {
-    (void)op, (void)tensors, (void)stream;
+static scout_answer loses(scout_device *of, scout_forget what, const scout_op *op, void *const *tensors, void *stream,
+                          scout_why *reason) {
+    (void)what, (void)op, (void)tensors, (void)stream;
     of->lost = true;
     return scout_say(reason, SCOUT_LOST, "poisoned", "on purpose");
 }
@@ -162,6 +175,7 @@ static void a_lost_device_ends_it(void) {
 
 int main(void) {
     UNIT_RUN(it_is_told_beside_the_time);
+    UNIT_RUN(what_a_run_leaves_otherwise_counts_by_its_share);
     UNIT_RUN(it_is_never_less_than_nothing);
     UNIT_RUN(a_device_without_graphs_tells_it_launch_by_launch);
     UNIT_RUN(what_other_work_took_tells_nothing);
