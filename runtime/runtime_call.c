@@ -60,8 +60,9 @@ static void put_tensor(words *w, const scout_run_tensor *t) {
     }
 }
 
+/* Its name is a front's own text, and stands for itself. */
 static void put_setting(words *w, const runtime_setting *s) {
-    put_text(w, s->name);
+    put(w, (uint64_t)(uintptr_t)s->name);
     put_text(w, s->text);
     for (int k = 0; !s->text && k < s->count; k++) {
         uint64_t bits;

@@ -1,44 +1,40 @@
 /* What a launch costs beside calling the plan that it launches: the plan alone, by its handle (scout_run_launch), and
  * by tensors (scout_run_gemm, …). All three in turn, in short blocks, and the median over the blocks. The work is as
- * small as can be: what is compared is what stands before it. Usage: bench_run [BLOCKS] */
+ * small as can be: what is compared is what stands before it. Usage: bench_run [BLOCKS [DEVICE]] */
 #include "runtime/runtime_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { LAUNCHES = 2000, MOST_BLOCKS = 1001 };
+enum { LAUNCHES = 2000, MOST_BLOCKS = 1001, BYTES = 1024 };
 
 static scout_run *run;
-static float data[4][256] __attribute__((aligned(64)));
+static void *data[4]; /* on the device */
 
-static scout_run_tensor tensor(int number, int64_t rows, int64_t cols) {
-    const int64_t dims[2] = {rows, cols};
-    return scout_run_dense(data[number], SCOUT_RUN_FP32, 2, dims);
+/* Made once, as a caller does whose sizes stay what they are. */
+static scout_run_tensor row_in, row_out, left, right, product, bias;
+
+static void make_tensors(void) {
+    const int64_t row[2] = {1, 16}, eight[2] = {1, 8}, square[2] = {8, 8};
+    row_in = scout_run_dense(data[0], SCOUT_RUN_FP32, 2, row),
+    row_out = scout_run_dense(data[2], SCOUT_RUN_FP32, 2, row);
+    left = scout_run_dense(data[0], SCOUT_RUN_FP32, 2, eight),
+    right = scout_run_dense(data[1], SCOUT_RUN_FP32, 2, square);
+    product = scout_run_dense(data[2], SCOUT_RUN_FP32, 2, eight),
+    bias = scout_run_dense(data[3], SCOUT_RUN_FP32, 1, &square[1]);
 }
 
-static int32_t norm(void) {
-    const scout_run_tensor x = tensor(0, 1, 16), y = tensor(2, 1, 16);
-    return scout_run_norm(run, "rms", &x, &y, NULL, NULL, NULL);
-}
+static int32_t norm(void) { return scout_run_norm(run, "rms", &row_in, &row_out, NULL, NULL, NULL); }
 
-static int32_t gemm(void) {
-    const scout_run_tensor a = tensor(0, 1, 8), b = tensor(1, 8, 8), c = tensor(2, 1, 8);
-    return scout_run_gemm(run, &a, &b, &c, NULL, NULL, NULL);
-}
+static int32_t gemm(void) { return scout_run_gemm(run, &left, &right, &product, NULL, NULL, NULL); }
 
 static int32_t gemm_with_all(void) {
-    const int64_t eight = 8;
-    const scout_run_tensor a = tensor(0, 1, 8), b = tensor(1, 8, 8), c = tensor(2, 1, 8),
-                           bias = scout_run_dense(data[3], SCOUT_RUN_FP32, 1, &eight);
     const scout_run_gemm_more more = {.size = sizeof more, .weight = 'b', .activation = "relu", .bias = &bias};
-    return scout_run_gemm(run, &a, &b, &c, &more, NULL, NULL);
+    return scout_run_gemm(run, &left, &right, &product, &more, NULL, NULL);
 }
 
-static int32_t softmax(void) {
-    const scout_run_tensor x = tensor(0, 1, 16), y = tensor(2, 1, 16);
-    return scout_run_softmax(run, &x, &y, -1, 0, NULL, NULL);
-}
+static int32_t softmax(void) { return scout_run_softmax(run, &row_in, &row_out, -1, 0, NULL, NULL); }
 
 static const struct {
     const char *name, *key;
@@ -104,14 +100,23 @@ static void one_row(size_t k, int blocks) {
 
 int main(int argc, char **argv) {
     const int asked = argc > 1 ? atoi(argv[1]) : 51, blocks = asked > 0 && asked < MOST_BLOCKS ? asked : 51;
+    const scout_run_options options = {.size = sizeof options, .device = argc > 2 ? argv[2] : NULL};
     scout_run_error error;
-    if (scout_run_open(&run, NULL, &error) != SCOUT_RUN_OK) {
+    scout_why why;
+    if (scout_run_open(&run, &options, &error) != SCOUT_RUN_OK) {
         fprintf(stderr, "bench_run: %s\n", error.text);
         return 4;
     }
+    for (int k = 0; k < 4; k++)
+        if (run->api->alloc(run->device, BYTES, &data[k], &why) != SCOUT_OK) {
+            fprintf(stderr, "bench_run: %s\n", why.text);
+            return 4;
+        }
+    make_tensors();
     printf("%-26s %12s %12s %12s   (median of %d blocks of %d)\n", "", "the plan", "by handle", "by tensors", blocks,
            (int)LAUNCHES);
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) one_row(k, blocks);
+    for (int k = 0; k < 4; k++) run->api->release(run->device, data[k]);
     scout_run_close(run);
     return 0;
 }

@@ -384,6 +384,22 @@ def peers(folder):
                                           f"{row.get('ratio', float('nan')):.3f} of the fastest of PyTorch's {row.get('error', '')}")
 
 
+def runtime(folder):
+    """The programs count by themselves. A launch costs at most half a microsecond more than the plan that it launches."""
+    for name in ("check_run", "memcheck"):
+        said = text(f"{folder}/{name}.txt")
+        counts = re.findall(r"^(\d+) passed, (\d+) failed$", said, re.M)
+        errors = re.findall(r"ERROR SUMMARY: (\d+) error", said)
+        verdict(counts and int(counts[-1][0]) > 0 and counts[-1][1] == "0" and set(errors) <= {"0"},
+                f"runtime {name}: {' passed, '.join(counts[-1]) + ' failed' if counts else 'it did not end'}"
+                + (f", {errors[-1]} errors" if errors else ""))
+    for name, handle, front in re.findall(r"^(.+?) +\d+ ns +([+-]\d+) ns +([+-]\d+) ns$", text(f"{folder}/bench_run.txt"), re.M):
+        verdict(max(int(handle), int(front)) <= 500, f"runtime launch of {name}: {handle} ns by handle, {front} by tensors")
+    verdict(re.search(r"^OK", text(f"{folder}/torch.err"), re.M), "runtime PyTorch: test_torch.Cuda")
+    for good, what in re.findall(r"^(PASSED|FAILED) (.*)$", text(f"{folder}/patch.txt"), re.M):
+        verdict(good == "PASSED", f"runtime patch: {what}")
+
+
 def allocations(folder):
     """The verdict of the processes stands at its end."""
     lines = text(f"{folder}/repeat_beside.txt").strip().splitlines() or ["nothing was said"]
@@ -391,7 +407,7 @@ def allocations(folder):
     verdict(beyond == 0 and len(lines) > 2, f"allocations: {beyond} operations beyond; {lines[-1]}")
 
 
-PARTS = {"quick": quick, "whole": whole, "allocations": allocations, "peers": peers, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
+PARTS = {"quick": quick, "whole": whole, "allocations": allocations, "peers": peers, "runtime": runtime, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
          "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,

@@ -31,6 +31,7 @@ keep agree/torch.txt agree.txt
 keep quick/quick.txt quick.txt
 keep allocations/repeat_beside.txt repeat_beside.txt
 keep peers/peers.txt peers.txt
+keep runtime/runtime.txt runtime.txt
 keep claims/results/claims.md claims.md
 if ran whole; then
     for path in "$from"/whole/*@*.json; do

@@ -23,6 +23,8 @@
 # QUICK: of part quick, the lists that tests/gpu/models_quick.py --make writes where the models are (out/quick).
 # PEERS: of part peers, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which (patterns).
 # All of them are two calls.
+# WHEEL: of part runtime, what make wheel made (its Python half is left out without); SANITIZED: launches of a stream
+# under memcheck (10000). CHECKS may hold bench_run as well (make bench-run builds it).
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
 # weights part sparse looks at (skipped without; BIN must hold extract_ops); SPARSE_BLOCKS: what it sweeps (64 128).
 # DEVICE: cuda:0.
@@ -32,7 +34,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end custom fusions claims quick whole allocations peers)
+    targets sparse models agree_kinds end_to_end custom fusions claims quick whole allocations peers runtime)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -58,6 +60,7 @@ declare -A limits=(
     [quick]=260 [allocations]=260 # expected: four models three times each; six processes of fourteen operations
     [whole]=120 # expected: a few seconds for each model of part quick
     [peers]=560 # about 50 for each of the models
+    [runtime]=300 # expected: a minute for three tables, as much for the launches, two for memcheck and PyTorch
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
     [end_to_end]=280) # about 30 for each of two by PyTorch; 60 for each that part models has not measured
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
@@ -342,8 +345,9 @@ models_on() { # DEVICE FILE…
     while file=$(next_model "$@"); do
         name=${file##*/} name=${name%.json}
         how=(--budget "$(python3 -c 'import json, sys
-ops = json.load(open(sys.argv[1]))["ops"]
-print(5 + float(sys.argv[2]) * sum(op["count"] > 0 for op in ops))' "$file" "${MODEL_SECONDS:-6}")")
+model = json.load(open(sys.argv[1])) # weights take a replay about 2 s for each GB of fp16
+seconds = float(sys.argv[2]) * sum(op["count"] > 0 for op in model["ops"])
+print(5 + model["totals"]["parameters"] * 4e-9 + seconds)' "$file" "${MODEL_SECONDS:-6}")")
         if [[ $name == "$promised" ]]; then how=(--no-cache --budget 55); fi # what others left is none of its promise
         # shellcheck disable=SC2053 # a pattern it is
         if [[ $name != ${FUSIONS:-*} ]]; then how+=(--no-fusions); fi
@@ -412,6 +416,34 @@ part_peers() { # whole models beside PyTorch
         echo "$name: $(cut -d' ' -f1 "$part/$name.seconds") s with its replay"
     done
     "$here/peers.py" "$part/peers.json" "${measured[@]}" 2>"$part/peers.err" | tee "$part/peers.txt"
+}
+part_runtime() { # what tables name, launched by libscout_run from C, Python and PyTorch
+    local name tables=() check=$CHECKS/check_run
+    known
+    for name in bert_base@b8_s128 llama2_7b@b1_s2048; do
+        timed "$name" batch "${MODELS:-out/models}/$name.json" --precision fp16 --no-replay --budget 20 -o "$part/$name"
+        timed "dispatch_$name" "$BIN/analyze" dispatch "$part/$name" -o "$part/$name.json"
+        tables+=("$part/$name.json")
+    done
+    export CEILING_SCOUT_LIBRARY_PATH=$BIN${libraries:+:$libraries}
+    LAUNCHES=10000 timed check_run "$check" "$BIN/scout_cuda.so" "${tables[@]}"
+    tail -n 40 "$part/check_run.txt"
+    if [[ -x $CHECKS/bench_run ]]; then timed bench_run "$CHECKS/bench_run" 51 cuda && cat "$part/bench_run.txt"; fi
+    if command -v compute-sanitizer >/dev/null; then
+        LAUNCHES=${SANITIZED:-10000} timed memcheck compute-sanitizer --tool memcheck --report-api-errors no \
+            --error-exitcode 7 "$check" "$BIN/scout_cuda.so" "${tables[0]}"
+        tail -n 3 "$part/memcheck.txt"
+    fi
+    grep -hE 'operations$|threads on|passed,' "$part/check_run.txt" >"$part/runtime.txt"
+    if [[ -n ${WHEEL:-} ]] && python3 -m pip install -q --no-index --no-deps --target "$part/site" "$WHEEL"; then
+        export PYTHONPATH=$part/site:$here/../python${PYTHONPATH:+:$PYTHONPATH}
+        timed torch python3 -m unittest -v test_torch.Cuda
+        tail -n 4 "$part/torch.err"
+        timed patch python3 "$here/patch.py" "bert_base@b8_s128=${tables[0]}" "llama2_7b@b1_s2048=${tables[1]}"
+        cat "$part/patch.txt"
+    fi
+    { cat "$part"/bench_run.txt && grep -hE 'ERROR SUMMARY' "$part/memcheck.txt" && cat "$part"/patch.txt; } \
+        >>"$part/runtime.txt" 2>/dev/null || true
 }
 part_claims() { # what the documents claim that this project started from
     TORCH_LIBRARIES=$libraries CACHE_DIR=$cache timed claims "$here/claims.sh" "$part/results"
