@@ -32,11 +32,10 @@ typedef enum runtime_why {
 } runtime_why;
 
 /* A launch has a lane to itself while it is enqueued. A lane belongs to one stream for good: what waits there in order
- * shares its workspace. Written under the run's lock, or by the launch that has it. On a device with graphs one more
- * lane is made ready, which is the next stream's: a stream that is being captured may not wait for memory. */
+ * shares its workspace. Written under the run's lock, or by the launch that has it. */
 typedef struct runtime_lane {
     _Alignas(RUNTIME_LINE) atomic_int busy;
-    _Atomic(void *) stream; /* the run itself: it is the next stream's */
+    void *stream;
     void *workspace;
     uint64_t workspace_bytes;
     _Atomic(uint64_t) counts[RUNTIME_WHYS];
@@ -91,8 +90,7 @@ struct scout_run {
     scout_run_op *ops;    /* grows at its head */
     runtime_lane lanes[RUNTIME_LANES];
     atomic_int lane_count;
-    runtime_lane *next_lane; /* the next stream's; NULL: there is none */
-    void **retired;          /* workspaces that were too small: captured launches may still have them */
+    void **retired; /* workspaces that were too small: captured launches may still have them */
     size_t retired_count;
     _Atomic(struct runtime_calls *) calls; /* runtime_call.c */
 };

@@ -20,8 +20,7 @@ static runtime_lane *take_ready(scout_run *run, const runtime_way *way, const vo
     for (int k = 0; k < count; k++) {
         const int at = first + k < count ? first + k : first + k - count;
         runtime_lane *lane = &run->lanes[at];
-        if (atomic_load_explicit(&lane->stream, memory_order_relaxed) == stream &&
-            atomic_load_explicit(&way->plans[at], memory_order_acquire) && taken(lane))
+        if (lane->stream == stream && atomic_load_explicit(&way->plans[at], memory_order_acquire) && taken(lane))
             return lane;
     }
     return NULL;
@@ -29,29 +28,16 @@ static runtime_lane *take_ready(scout_run *run, const runtime_way *way, const vo
 
 /* ---- making them: under the lock ---- */
 
-static runtime_lane *add(scout_run *run, void *stream) {
+static runtime_lane *take_any(scout_run *run, void *stream) {
     const int count = atomic_load(&run->lane_count);
+    for (int k = 0; k < count; k++)
+        if (run->lanes[k].stream == stream && taken(&run->lanes[k])) return &run->lanes[k];
     if (count == RUNTIME_LANES) return NULL;
     runtime_lane *lane = &run->lanes[count];
-    atomic_store_explicit(&lane->stream, stream, memory_order_relaxed);
+    lane->stream = stream;
     (void)taken(lane);
     atomic_store(&run->lane_count, count + 1);
     return lane;
-}
-
-static runtime_lane *take_any(scout_run *run, void *stream) {
-    const int count = atomic_load(&run->lane_count);
-    runtime_lane *next = run->next_lane;
-    bool known = false; /* the stream */
-    for (int k = 0; k < count; k++) {
-        if (atomic_load_explicit(&run->lanes[k].stream, memory_order_relaxed) != stream) continue;
-        known = true;
-        if (taken(&run->lanes[k])) return &run->lanes[k];
-    }
-    if (known || !next) return add(run, stream);
-    run->next_lane = NULL;
-    atomic_store_explicit(&next->stream, stream, memory_order_relaxed);
-    return next; /* nothing else takes it, so it is still taken */
 }
 
 /* One that was too small stays until the end: the device may still be at work in it, or a graph hold it. Sizes double,
@@ -86,26 +72,13 @@ static scout_answer make_ready(const scout_run_op *op, runtime_way *way, runtime
     return answer;
 }
 
-/* Behind a lane that was made ready just now, for whose stream memory could be had. Where this one cannot be, it is no
- * error. */
-static void make_next_ready(const scout_run_op *op, runtime_way *way) {
-    scout_run *run = op->run;
-    scout_why why;
-    if (!run->api->has_graphs) return;
-    if (!run->next_lane) run->next_lane = add(run, run);
-    if (run->next_lane) (void)make_ready(op, way, run->next_lane, &why);
-}
-
 static runtime_lane *make(const scout_run_op *op, runtime_way *way, void *stream, scout_answer *answer,
                           scout_why *why) {
     scout_run *run = op->run;
     pthread_mutex_lock(&run->lock);
     runtime_lane *lane = take_any(run, stream);
-    const bool ready =
-        lane && atomic_load(&way->plans[lane - run->lanes]) && lane->workspace_bytes >= way->needs.workspace_bytes;
     *answer = lane ? make_ready(op, way, lane, why)
                    : scout_say(why, SCOUT_FAILED, "limit", "more than %d launches at once and streams", RUNTIME_LANES);
-    if (*answer == SCOUT_OK && !ready) make_next_ready(op, way);
     pthread_mutex_unlock(&run->lock);
     if (*answer == SCOUT_OK || !lane) return lane;
     atomic_store_explicit(&lane->busy, 0, memory_order_release);

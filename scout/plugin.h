@@ -138,6 +138,8 @@ typedef struct scout_op {
     const scout_tensor *tensors;
     double flops;                     /* really required */
     double bytes_read, bytes_written; /* compulsory */
+    double crowd_written; /* of what a run of the model has in the cache in the place of distant tensors, the share that
+                             it has written there */
 } scout_op;
 
 typedef struct scout_device scout_device;     /* a device's own */

@@ -158,12 +158,16 @@ scout_answer cuda_device_memory(scout_device *device, uint64_t *free_bytes, uint
     return answer;
 }
 
+/* Also while a stream is being captured, by this thread or another one: what is asked for is no part of that graph. */
 scout_answer cuda_device_alloc(scout_device *device, uint64_t bytes, void **out, scout_why *why) {
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; /* then the one that was before */
     char doing[64];
     (void)device;
     *out = NULL;
     snprintf(doing, sizeof doing, "a buffer of %llu bytes", (unsigned long long)bytes);
+    const bool relaxed = cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess;
     const scout_answer answer = cuda_device_answer(cudaMalloc(out, bytes ? bytes : 512), doing, why);
+    if (relaxed) (void)cudaThreadExchangeStreamCaptureMode(&mode);
     if (answer != SCOUT_OK || ((uintptr_t)*out & 511) == 0) return answer;
     cudaFree(*out);
     *out = NULL;

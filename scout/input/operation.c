@@ -151,6 +151,7 @@ json_t *operation_to_json(const operation *o, json_builder *b) {
         put_bits(b, object, "written", o->written);
         put_bits(b, object, "distant", o->distant);
         json_put_real(b, object, "handed", o->handed);
+        json_put_real(b, object, "crowd_written", o->crowd_written);
     }
     if (o->weight) json_put(b, object, "weight", weight_to_json(o, b));
     put_text(b, object, "skip_code", o->skip_code);
@@ -178,6 +179,7 @@ void operation_from_json(const json_t *o, arena *a, operation *out) {
     out->written = bits_of(json_object_get(o, "written"));
     out->distant = bits_of(json_object_get(o, "distant"));
     out->handed = json_number_value(json_object_get(o, "handed"));
+    out->crowd_written = json_number_value(json_object_get(o, "crowd_written"));
     weight_from_json(&r, json_object_get(o, "weight"), out);
     out->skip_code = operation_text(&r, o, "skip_code");
     out->skip_text = operation_text(&r, o, "skip_text");

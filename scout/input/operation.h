@@ -17,6 +17,7 @@ typedef struct operation {
     double threshold;          /* what would be if numbers below it in size were zeros is asked as well; 0: no */
     uint64_t written, distant; /* operation_left: a bit for each of the first tensors that candidates see */
     double handed;             /* of its occurrences, the share at which some tensor is left so */
+    double crowd_written;      /* scout_op.crowd_written, where one is distant; else 0 */
     const char *skip_code;     /* it cannot be measured, whatever the device: reason code and sentence; NULL: it can */
     const char *skip_text;
     json_t *source; /* its entry as read; borrowed from operation_list.root */

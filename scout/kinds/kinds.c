@@ -51,6 +51,7 @@ static bool tell_left(const operation *o, arena *a, scout_op *out) {
         tensors[t].left = operation_left(o, t);
     }
     out->tensors = tensors;
+    out->crowd_written = o->crowd_written;
     return true;
 }
 

@@ -10,7 +10,7 @@
 typedef struct measure_key {
     const char *operation;     /* its own key */
     uint64_t written, distant; /* how a run leaves its tensors, as the operation has it */
-    double handed;
+    double handed, crowd_written;
     regime regime;
     uint64_t candidates; /* plugins_candidates_hash */
     bool exhaustive;

@@ -35,7 +35,8 @@ typedef struct finder {
     votes *votes; /* by item */
     freed *free;  /* the last of them was used last, in general */
     int free_count;
-    double now, most; /* bytes moved */
+    double now, most;                  /* bytes moved */
+    double made_bytes, constant_bytes; /* of a run: that operations write, and read of constants */
 } finder;
 
 static const scout_op *op_at(finder *f, int item) {
@@ -104,8 +105,11 @@ static void visit(finder *f, int k, bool counts) {
     if (counts && other && other->tensor_count == op->tensor_count)
         vote(f, turned, left, op->tensor_count, (double)at->times);
     f->now += op->bytes_read + op->bytes_written;
+    f->made_bytes += counts ? op->bytes_written : 0;
     for (uint32_t t = 0; t < op->tensor_count; t++) {
         if (bound[t] < 0) continue;
+        const bool constant = f->flow->tensors[binding_owner(f->flow, bound[t])].constant;
+        f->constant_bytes += counts && constant ? fmin((double)op->tensors[t].bytes, op->bytes_read) : 0;
         f->used[binding_owner(f->flow, bound[t])] = f->now;
         f->made[binding_owner(f->flow, bound[t])] = op->tensors[t].role == SCOUT_OUTPUT;
     }
@@ -124,6 +128,7 @@ static void decide(const finder *f, int item) {
         if (written + distant <= alike - (of->all - of->handed)) continue; /* also where others are handed over */
         *(distant > written ? &to->distant : &to->written) |= UINT64_C(1) << t;
     }
+    to->crowd_written = to->distant ? f->made_bytes / (f->made_bytes + f->constant_bytes) : 0;
 }
 
 static void find_deaths(finder *f) {
@@ -164,6 +169,7 @@ static void note_fusion(finder *f, fusion *to) {
             if (left == SCOUT_LEFT_ALIKE) continue;
             *(left == SCOUT_LEFT_DISTANT ? &to->fused.distant : &to->fused.written) |= UINT64_C(1) << at;
             to->fused.handed = fmax(to->fused.handed, to->ops[p]->handed);
+            to->fused.crowd_written = fmax(to->fused.crowd_written, to->ops[p]->crowd_written);
         }
     }
 }

@@ -39,6 +39,7 @@ static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
                              .written = i->operation->written,
                              .distant = i->operation->distant,
                              .handed = i->operation->handed,
+                             .crowd_written = i->operation->crowd_written,
                              .regime = r->options->regime,
                              .candidates = r->devices[0].about->candidates_hash,
                              .exhaustive = r->search.exhaustive,

@@ -18,19 +18,17 @@ scout_answer cuda_device_empty(scout_device *device, void *stream, scout_why *wh
     return cuda_device_answer(kernels_empty(stream), "launching nothing", why);
 }
 
-/* Distant tensors first: what fills the cache in their place drives all else out, too. Where outputs are distant it is
- * written, so that their lines take the place of what is still to be stored. */
+/* Distant tensors first: what fills the cache in their place drives all else out, too. A share of it is written, so
+ * that what the operation brings into the cache takes the place of lines that are still to be stored, as in the model.
+ */
 static cudaError_t hand_over(scout_device *device, const scout_op *op, void *const *tensors, void *stream) {
-    uint64_t distant = 0, written = 0;
-    for (uint32_t t = 0; t < op->tensor_count; t++) {
-        const scout_tensor *of = &op->tensors[t];
-        distant += of->left == SCOUT_LEFT_DISTANT ? of->bytes : 0;
-        written += of->left == SCOUT_LEFT_DISTANT && of->role == SCOUT_OUTPUT ? of->bytes : 0;
-    }
+    const uint64_t written = (uint64_t)(op->crowd_written * (double)device->cache_bytes) & ~UINT64_C(511);
+    bool distant = false;
     cudaError_t error = cudaSuccess;
-    if (distant > 0)
-        error = kernels_stream(device->crowd, written ? 0 : device->cache_bytes, device->crowd,
-                               written ? device->cache_bytes : 0, device->scratch, device->multiprocessors, 0, stream);
+    for (uint32_t t = 0; t < op->tensor_count; t++) distant = distant || op->tensors[t].left == SCOUT_LEFT_DISTANT;
+    if (distant)
+        error = kernels_stream((char *)device->crowd + written, device->cache_bytes - written, device->crowd, written,
+                               device->scratch, device->multiprocessors, 0, stream);
     for (uint32_t t = 0; t < op->tensor_count && error == cudaSuccess; t++) {
         const scout_tensor *of = &op->tensors[t];
         if (of->left == SCOUT_LEFT_WRITTEN && tensors[t])

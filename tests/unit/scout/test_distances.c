@@ -2,6 +2,8 @@
 #include "scout/plan/distances.h"
 #include "tests/unit/scout/fusion_fixture.h"
 
+#include <math.h>
+
 enum { WORKSPACE = 1 << 20, READS = 2, HUGE_CACHE = 1 << 30 };
 
 /* Each tensor has 4,000 bytes. */
@@ -69,6 +71,7 @@ static void half_of_the_cache_in_between_makes_distant(void) {
     UNIT_CHECK(named("r0")->distant & 1); /* the model's input, a whole run ago */
     UNIT_CHECK(named("r1")->written == 1);
     UNIT_CHECK(operation_left(named("add"), 1) == SCOUT_LEFT_DISTANT);
+    UNIT_CHECK(named("add")->crowd_written == 1 && named("r2")->crowd_written == (named("r2")->distant != 0));
     end();
 }
 
@@ -76,7 +79,9 @@ static void half_of_the_cache_in_between_makes_distant(void) {
 static void outputs_take_what_became_free_last(void) {
     UNIT_CHECK(read_text(operations, "fp32"));
     make_flow(residual, 4);
+    list.flow->tensors[0].constant = true; /* of five tensors that are read or written first, one is read */
     find(17000);
+    UNIT_CHECK(fabs(named("r2")->crowd_written - 0.8) < 1e-9);
     UNIT_CHECK(named("r1")->distant == 0);
     UNIT_CHECK(named("r2")->distant == 2); /* all that two operations have left alone, as r0 is needed to the end */
     find(15000);
@@ -137,10 +142,11 @@ static void it_goes_to_a_worker_and_back(void) {
     json_builder b = {NULL};
     UNIT_CHECK(read_text(operations, "fp32"));
     operation *const r0 = (operation *)named("r0");
-    r0->written = 5, r0->distant = UINT64_C(1) << 63, r0->handed = 0.5;
+    r0->written = 5, r0->distant = UINT64_C(1) << 63, r0->handed = 0.5, r0->crowd_written = 0.25;
     json_t *sent = operation_to_json(r0, &b);
     operation_from_json(sent, &a, &back);
-    UNIT_CHECK(back.written == 5 && back.distant == UINT64_C(1) << 63 && back.handed == 0.5);
+    UNIT_CHECK(back.written == 5 && back.distant == UINT64_C(1) << 63 && back.handed == 0.5 &&
+               back.crowd_written == 0.25);
     json_decref(sent);
     end();
 }
