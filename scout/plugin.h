@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SCOUT_ABI            2u
+#define SCOUT_ABI            3u
 #define SCOUT_HAS(p, member) ((p)->size >= offsetof(__typeof__(*(p)), member) + sizeof((p)->member))
 
 typedef enum scout_answer {

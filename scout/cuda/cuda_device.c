@@ -92,8 +92,6 @@ static scout_answer device_set_up(scout_device *d, scout_why *why) {
         answer =
             cuda_device_answer(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking), "opening the GPU", why);
     if (answer == SCOUT_OK) answer = cuda_device_answer(cudaMalloc(&d->scratch, SCRATCH_BYTES), "opening the GPU", why);
-    if (answer == SCOUT_OK)
-        answer = cuda_device_answer(cudaMalloc(&d->crowd, d->cache_bytes + 1), "opening the GPU", why);
     if (answer != SCOUT_OK) return answer;
     /* the first launch of all loads the program onto the GPU: better now than in a measurement */
     answer = cuda_device_answer(kernels_empty(d->stream), "starting a first kernel", why);

@@ -145,7 +145,7 @@ scout_answer bench_plan_record_forgotten(bench_plan *p, scout_forget what, uint3
                                          scout_sequence **out, scout_why *why) {
     if (p->set->lost) return scout_say(why, SCOUT_LOST, "poisoned", "the device was lost before");
     bench_launcher launcher = {.plan = p, .forgets = true, .what = what, .idle = idle};
-    if (!idle) launcher.first = first_in_turn(p, launches);
+    launcher.first = first_in_turn(p, launches);
     p->timed = true;
     return record(p, launches, &launcher, out, why); /* a graph: it is called within */
 }

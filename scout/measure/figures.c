@@ -416,6 +416,19 @@ static double fetch_of(const json_t *row) {
     return n > 0 ? fmax(sum / n, 0) : NAN; /* below nothing by what blocks differ */
 }
 
+json_t *figures_without_fetch(const json_t *m) {
+    json_t *copy = json_deep_copy(m);
+    const json_t *rows = json_object_get(copy, "candidates");
+    json_object_del(copy, "distant");
+    for (size_t k = 0; k < json_array_size(rows); k++) {
+        json_t *row = json_array_get(rows, k);
+        const json_t *passes = json_object_get(row, "passes");
+        json_object_del(row, "fetch_us");
+        for (size_t n = 0; n < json_array_size(passes); n++) json_object_del(json_array_get(passes, n), "fetch_us");
+    }
+    return copy;
+}
+
 /* A row beside the baseline: its time is the ratio of theirs. */
 static void settle_row(const json_t *m, json_t *row, json_t *base, const estimate *base_time, const char *from) {
     if (!is_ok(row) || json_array_size(json_object_get(row, "passes")) == 0) {

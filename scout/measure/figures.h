@@ -48,3 +48,6 @@ bool figures_wide(const json_t *measurement);
 /* Whether a guess alone makes it wide, of the clock that its load holds in the long run: passes that do not hold that
  * load leave it so. */
 bool figures_guessed(const json_t *measurement);
+
+/* A copy without what a launch takes more in one model; the caller's. */
+json_t *figures_without_fetch(const json_t *measurement);

@@ -81,7 +81,8 @@ static double fetch_in_graphs(measurement *m, measure_row *row, scout_answer *an
     double sum_s = program || handed > 0 ? 0 : NAN;
     *answer = SCOUT_OK;
     if (program) sum_s += fetch_of(m, row, SCOUT_FORGET_PROGRAM, answer, why);
-    if (*answer == SCOUT_OK && handed > 0) sum_s += handed * fetch_of(m, row, SCOUT_FORGET_TENSORS, answer, why);
+    if (*answer == SCOUT_OK && isfinite(sum_s) && handed > 0)
+        sum_s += handed * fetch_of(m, row, SCOUT_FORGET_TENSORS, answer, why);
     return sum_s;
 }
 

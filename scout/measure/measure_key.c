@@ -9,9 +9,9 @@ const double measure_key_early_exit = 0.97;
 
 char *measure_key_text(const measure_key *k, arena *a) {
     char regime_text[64];
-    const char *const left = k->handed > 0 ? arena_printf(a, "|left=%" PRIx64 ",%" PRIx64 ",%.2f,%.1f", k->written,
-                                                          k->distant, k->handed, k->crowd_written)
-                                           : "";
+    const char *const left = k->left ? arena_printf(a, "|left=%" PRIx64 ",%" PRIx64 ",%.2f,%.1f", k->written,
+                                                    k->distant, k->handed, k->crowd_written)
+                                     : "";
     regime_key(&k->regime, regime_text, sizeof regime_text);
     return arena_printf(a,
                         "measurement|%s|%s|method=%d|candidates=%016" PRIx64 "|exhaustive=%d|candidate=%s|"

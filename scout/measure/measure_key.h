@@ -9,7 +9,8 @@
 
 typedef struct measure_key {
     const char *operation;     /* its own key */
-    uint64_t written, distant; /* how a run leaves its tensors, as the operation has it */
+    bool left;                 /* it is one of a run whose dataflow is known: */
+    uint64_t written, distant; /* how that leaves its tensors, as the operation has it */
     double handed, crowd_written;
     regime regime;
     uint64_t candidates; /* plugins_candidates_hash */

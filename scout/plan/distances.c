@@ -27,6 +27,7 @@ typedef struct finder {
     const layouts *layouts;
     uint64_t workspace_limit;
     arena *arena;
+    bool *refused;  /* by item */
     scout_op **ops; /* by item; NULL: it moves nothing, or what it works on is not known */
     double *used;   /* by tensor that has memory of its own: as freed.at */
     int *dies,
@@ -42,9 +43,10 @@ typedef struct finder {
 static const scout_op *op_at(finder *f, int item) {
     const operation *o = &f->list->items[item];
     scout_why why;
-    if (f->ops[item] || o->skip_code) return f->ops[item];
+    if (f->ops[item] || f->refused[item] || o->skip_code) return f->ops[item];
     scout_op *op = arena_array(f->arena, scout_op, 1);
-    if (kinds_build(o, f->workspace_limit, f->arena, op, &why)) f->ops[item] = op;
+    f->refused[item] = !kinds_build(o, f->workspace_limit, f->arena, op, &why);
+    if (!f->refused[item]) f->ops[item] = op;
     return f->ops[item];
 }
 
@@ -105,17 +107,18 @@ static void visit(finder *f, int k, bool counts) {
     if (counts && other && other->tensor_count == op->tensor_count)
         vote(f, turned, left, op->tensor_count, (double)at->times);
     f->now += op->bytes_read + op->bytes_written;
-    f->made_bytes += counts ? op->bytes_written : 0;
+    const double times = counts ? (double)at->times : 0;
+    f->made_bytes += times * op->bytes_written;
     for (uint32_t t = 0; t < op->tensor_count; t++) {
         if (bound[t] < 0) continue;
         const bool constant = f->flow->tensors[binding_owner(f->flow, bound[t])].constant;
-        f->constant_bytes += counts && constant ? fmin((double)op->tensors[t].bytes, op->bytes_read) : 0;
+        f->constant_bytes += constant ? times * fmin((double)op->tensors[t].bytes, op->bytes_read) : 0;
         f->used[binding_owner(f->flow, bound[t])] = f->now;
         f->made[binding_owner(f->flow, bound[t])] = op->tensors[t].role == SCOUT_OUTPUT;
     }
 }
 
-/* Each tensor as it is left most often, of the two ways that are not as alone. */
+/* Each tensor as it is left most often where anything is handed over, of the two ways that are not as alone. */
 static void decide(const finder *f, int item) {
     const votes *of = &f->votes[item];
     operation *to = &f->list->items[item];
@@ -125,10 +128,13 @@ static void decide(const finder *f, int item) {
     for (uint32_t t = 0; t < f->ops[item]->tensor_count && t < 64; t++) {
         const double alike = of->left[SCOUT_LEFT_ALIKE][t], written = of->left[SCOUT_LEFT_WRITTEN][t],
                      distant = of->left[SCOUT_LEFT_DISTANT][t];
-        if (written + distant <= alike - (of->all - of->handed)) continue; /* also where others are handed over */
+        if (written + distant == 0 || written + distant < alike - (of->all - of->handed)) continue;
         *(distant > written ? &to->distant : &to->written) |= UINT64_C(1) << t;
     }
-    to->crowd_written = to->distant ? f->made_bytes / (f->made_bytes + f->constant_bytes) : 0;
+    const double all = f->made_bytes + f->constant_bytes;
+    if (!(to->written | to->distant)) to->handed = 0;
+    if (to->handed > 0) to->handed = fmax(round(100 * to->handed), 1) / 100; /* as the cache's key has it */
+    to->crowd_written = to->distant && all > 0 ? round(10 * f->made_bytes / all) / 10 : 0;
 }
 
 static void find_deaths(finder *f) {
@@ -177,8 +183,10 @@ static void note_fusion(finder *f, fusion *to) {
 void distances_find(operation_list *list, const layouts *l, fusion_list *fusions, uint64_t cache_bytes,
                     uint64_t workspace_limit, arena *a) {
     finder f = {.flow = list->flow, .list = list, .layouts = l, .workspace_limit = workspace_limit, .arena = a};
+    const arena_mark mark = arena_save(a);
     if (!list->flow || cache_bytes == 0) return;
     f.most = (double)cache_bytes / 2;
+    f.refused = arena_array(a, bool, list->count + 1);
     f.ops = arena_array(a, scout_op *, list->count + 1);
     f.votes = arena_array(a, votes, list->count + 1);
     f.used = arena_array(a, double, list->flow->tensor_count + 1);
@@ -192,4 +200,5 @@ void distances_find(operation_list *list, const layouts *l, fusion_list *fusions
         }
     for (int k = 0; k < list->count; k++) decide(&f, k);
     for (int k = 0; k < fusions->count; k++) note_fusion(&f, &fusions->items[k]);
+    arena_rewind(a, mark);
 }

@@ -27,6 +27,7 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
 static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
 static const double LOST_MOST = 30;                        /* is made up for */
 static const double REPLAY_SHARE = 0.1, REPLAY_LEAST = 10; /* of a run; seconds, where there is no budget */
+static const double REPLAY_MOST = 0.35;                    /* of a budget, where that is enough for it */
 /* Reports are written before it, and a worker of its own starts: seconds, and no more than its share. */
 static const double REPLAY_START = 1.5;
 
@@ -82,7 +83,7 @@ double budget_fusions_end(const budget *b, double begun) {
     return begun + fmax(FUSIONS_LEAST, (begun - b->started) * FUSIONS_SHARE / (1 - FUSIONS_SHARE));
 }
 
-static double operations_end(const budget *b) { return b->started + (1 - FUSIONS_SHARE) * b->whole_s; }
+static double operations_end(const budget *b) { return fmin(b->started + (1 - FUSIONS_SHARE) * b->whole_s, b->end); }
 
 double budget_operations_left(const budget *b, double now) {
     return b->end > 0 ? operations_end(b) - now : (double)INFINITY;
@@ -138,6 +139,13 @@ void budget_reserve(budget *b) {
     const double share_s = REPLAY_SHARE * b->whole_s;
     b->replay_s = b->end > 0 ? share_s + fmin(share_s, REPLAY_START) : 0;
     b->end -= b->replay_s;
+}
+
+void budget_reserve_for(budget *b, double seconds) {
+    const double wanted_s = seconds + fmin(REPLAY_SHARE * b->whole_s, REPLAY_START);
+    if (!(b->replay_s > 0) || !(wanted_s > b->replay_s) || wanted_s > REPLAY_MOST * b->whole_s) return;
+    b->end -= wanted_s - b->replay_s;
+    b->replay_s = wanted_s;
 }
 
 double budget_replay_end(const budget *b, double now) {

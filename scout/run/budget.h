@@ -59,4 +59,6 @@ double budget_later_end(budget *b, double first_s, bool host, double now);
 
 /* The model is measured as a whole when all else is done, for which a tenth of a budget is kept. */
 void budget_reserve(budget *b);
+/* What it is expected to take, where that is known by now: more is kept, as far as it does. */
+void budget_reserve_for(budget *b, double seconds);
 double budget_replay_end(const budget *b, double now);

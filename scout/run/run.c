@@ -360,9 +360,13 @@ bool run_set_up(run *r, status *st) {
 
 /* A host's caches are those of its cores, too, and what its operations find there is told otherwise. */
 static void find_distances(run *r) {
-    if (run_on_host(r)) return;
-    distances_find(&r->list, r->layouts, &r->fusions, r->devices[0].about->identity.cache_bytes, REGIME_WORKSPACE_BYTES,
-                   &r->arena);
+    const uint64_t cache_bytes = r->devices[0].about->identity.cache_bytes;
+    const regime *g = &r->options->regime;
+    const bool told = g->launch == REGIME_GRAPH && g->load != REGIME_BURST; /* what a launch takes more */
+    r->left_known = told && r->list.flow && cache_bytes > 0 && !run_on_host(r) &&
+                    r->list.flow->occurrence_count <= RUN_MOST_OCCURRENCES;
+    if (!r->left_known) return;
+    distances_find(&r->list, r->layouts, &r->fusions, cache_bytes, REGIME_WORKSPACE_BYTES, &r->arena);
 }
 
 static void operations_work(run *r, status *st) {

@@ -134,6 +134,7 @@ typedef struct run {
     operation_list list;
     operation_axes axes; /* that the list is along; count 0: none */
     layouts *layouts;    /* regions that may be turned; what they need stands behind the file's operations */
+    bool left_known;     /* how a run leaves the tensors of each operation (operation.written) */
     bool no_layouts;     /* none is planned: one failed in the replay */
     uint8_t *may_turn;   /* by region, once it was asked */
     fusion_list fusions;
@@ -332,6 +333,8 @@ bool run_plan_read(run *r, const char *path, run_plan *to, status *st);
 /* The model as a whole, until end_s; alone: it is all that was asked, so that it is done again. False: st says why.
  * What it finds goes to model.json, and to the terminal. `no_whole`: its budget has no time for that. */
 bool run_replay(run *r, double end_s, bool alone, status *st);
+/* Seconds that a first pass of it takes, of a model that takes so long by its defaults. */
+double run_replay_expected_s(const run *r, double model_us);
 void run_replay_forget(run *r); /* model.json is of what was measured before */
 
 /* run_trace.c */

@@ -145,8 +145,9 @@ double run_plan_us(const run *r, const run_plan *plan, int occurrence) {
     return each_us(plan, &run_plan_flow(r, plan)->occurrences[occurrence]);
 }
 
-/* The parts' own times alone, by the ratio that was measured beside them, if it is known, and the one program that is
- * fetched. Where that of a part is not known, all of it goes by the ratio. Not a number: a part has no time. */
+/* The parts' own times alone, by the ratio that was measured beside them, if it is known, and what one launch
+ * takes more in a model. Where that of a part is not known, all of it goes by the ratio. Not a number: a part has no
+ * time. */
 static double cost_of(const run *r, const run_plan *plan, int index, const int *site) {
     const run_planned *fused = &plan->fusions[index];
     const double ratio = fused->ratio > 0 ? fused->ratio : 1; /* of a given plan it need not be known */

@@ -33,9 +33,10 @@ static const char *card_of(run *r, int device) {
     return measure_key_card(r->devices[device].about->device_instance, &r->arena);
 }
 
-/* Of one card; NULL: of any of its class. */
-static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
+/* Of one card; NULL: of any of its class. left: of a run whose dataflow is known. */
+static char *key_of(run *r, const run_item *i, bool cut, bool left, const char *card) {
     const measure_key key = {.operation = i->key,
+                             .left = left,
                              .written = i->operation->written,
                              .distant = i->operation->distant,
                              .handed = i->operation->handed,
@@ -56,7 +57,7 @@ static char *key_of(run *r, const run_item *i, bool cut, const char *card) {
 
 static json_t *look_up(run *r, const run_item *i, bool cut, const char *card) {
     char note[256];
-    json_t *entry = cache_get(&r->cache, key_of(r, i, cut, card), note, sizeof note);
+    json_t *entry = cache_get(&r->cache, key_of(r, i, cut, r->left_known, card), note, sizeof note);
     if (note[0]) run_warn_once(r, note);
     if (entry && report_may_serve(entry, true)) return entry;
     json_decref(entry);
@@ -84,7 +85,8 @@ static void find_cached(run *r, run_item *i) {
     r->of_other_cards += !own;
 }
 
-/* At the end, with all of its passes: a pass takes less time than a file. */
+/* At the end, with all of its passes: a pass takes less time than a file. Of a run whose dataflow is known also for
+ * those that know none: what a launch takes more in this model is nothing to them. */
 static void store(run *r) {
     const bool cut = is_cut(r) || *r->stop || r->failure.code != STATUS_OK;
     for (int k = 0; k < r->item_count; k++) {
@@ -92,8 +94,12 @@ static void store(run *r) {
         status st = {0};
         if (!i->changed || !report_may_serve(i->measurement, true)) continue;
         const char *cards[] = {json_string_value(json_object_get(i->measurement, "card")), NULL};
+        json_t *plain = r->left_known ? figures_without_fetch(i->measurement) : NULL;
         for (int n = 0; n < 2 && st.code == STATUS_OK; n++)
-            if (!cache_put(&r->cache, key_of(r, i, cut, cards[n]), i->measurement, &st)) run_warn(r, "%s", st.text);
+            if (!cache_put(&r->cache, key_of(r, i, cut, r->left_known, cards[n]), i->measurement, &st) ||
+                (plain && !cache_put(&r->cache, key_of(r, i, cut, false, cards[n]), plain, &st)))
+                run_warn(r, "%s", st.text);
+        json_decref(plain);
         i->changed = false;
     }
 }
@@ -405,6 +411,7 @@ static bool wants_pass(run *r, run_item *i, int pass, double model_us, double wi
 
 void run_queue_look(run *r) {
     const double model_us = model_time(r), wide = wide_share(r, model_us);
+    budget_reserve_for(&r->budget, run_replay_expected_s(r, model_us));
     const bool known = r->device_count > 0 && r->devices[0].ceilings && !r->devices[0].flying;
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];

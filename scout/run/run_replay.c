@@ -11,7 +11,8 @@
 static const size_t MOST_MEMORY = (size_t)2 << 30;
 enum { LEAST_PASSES = 4, IN_PLACE_PASSES = 3, RUN_BYTES = 64 << 20 };
 static const double target = 0.01, hold_s = 1.5;
-static const double pass_runs = 40, fill_bytes_per_s = 0.5e9; /* what a first pass takes at least, roughly */
+/* Runs of the model that a first pass takes, and at least, roughly. */
+static const double pass_runs = 25, least_runs = 15, fill_bytes_per_s = 0.5e9;
 
 /* ---- what runs as what ---- */
 
@@ -129,7 +130,7 @@ static json_t *job_of(replay_run *w, const run_device *d) {
 }
 
 static bool is_enough(const replay_run *w) {
-    const bool timely = run_now() < w->end_s || (w->least && w->pass < LEAST_PASSES);
+    const bool timely = run_now() + w->took_s < w->end_s || (w->least && w->pass < LEAST_PASSES);
     const size_t passes = (size_t)w->pass;
     if (!timely && w->pass > 0) return true;
     if (w->pass < LEAST_PASSES) return false;
@@ -152,6 +153,7 @@ static json_t *next(void *context, int device, int *job) {
     w->traces = is_enough(w);
     w->device = device;
     if (!w->traces) w->pass++;
+    w->begun_s = run_now();
     snprintf(what, sizeof what, w->traces ? "what each kernel takes" : "pass %d", w->pass);
     show_progress_set(&w->r->progress, &(show_progress_state){.part = NAN,
                                                               .left_s = NAN,
@@ -255,6 +257,7 @@ static void done(void *context, int device, int job, const json_t *result, const
         w->over = true;
         return;
     }
+    w->took_s = run_now() - w->begun_s;
     if (!json_is_array(json_object_get(result, "candidates"))) {
         w->over = true;
         w->failure = *st;
@@ -300,11 +303,16 @@ static void watch(void *context, supervisor_event_kind event, int device, int jo
 
 /* ---- all of it ---- */
 
-/* Seconds that a first pass takes at least. */
-static double expected_s(const replay_run *w) {
+static double seconds_of(const run *r, double model_us, double runs) {
+    return 1e-6 * model_us * runs + (double)r->list.memory.weight_bytes / fill_bytes_per_s;
+}
+
+double run_replay_expected_s(const run *r, double model_us) { return seconds_of(r, model_us, pass_runs); }
+
+static double default_us(const replay_run *w) {
     double us = 0;
     for (int k = 0; k < w->r->list.count; k++) us += w->shares[k].default_us;
-    return 1e-6 * us * pass_runs + (double)w->r->list.memory.weight_bytes / fill_bytes_per_s;
+    return us;
 }
 
 bool run_replay(run *r, double end_s, bool alone, status *st) {
@@ -324,7 +332,7 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
         return false;
     if (!alone && run_model_is_there(&w)) return true;
     if (!alone) run_replay_forget(r);
-    if (!least && run_now() + expected_s(&w) > end_s) {
+    if (!least && run_now() + seconds_of(r, default_us(&w), least_runs) > end_s) {
         r->no_whole = "its budget has no time left for that; scout_batch --replay does it alone";
         return true;
     }

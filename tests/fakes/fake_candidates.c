@@ -88,8 +88,8 @@ static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why
     fake_call one = {.plan = p, .workspace = args->workspace};
     memcpy(one.tensors, args->tensors, p->op->tensor_count * sizeof one.tensors[0]);
     if (!d->capturing) {
-        if (d->forgotten) d->now_s += d->fetch_s;
-        d->forgotten = false;
+        d->now_s += d->owed_s;
+        d->owed_s = 0;
         fake_execute(&one);
         return d->lost ? scout_say(why, SCOUT_LOST, "poisoned", "the launch lost the device") : SCOUT_OK;
     }

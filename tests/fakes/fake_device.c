@@ -165,9 +165,8 @@ static scout_answer fake_run(scout_device *d, scout_sequence *s, uint32_t repeat
         const double start = d->now_s;
         for (uint32_t k = 0; k < (s->graph ? s->count : s->launches); k++) {
             if (s->graph) {
-                const bool fetches = s->calls[k].plan && d->forgotten;
-                d->now_s += s->calls[k].stream_s + (fetches ? d->fetch_s : 0);
-                d->forgotten = s->calls[k].forgets;
+                d->now_s += s->calls[k].stream_s + (s->calls[k].plan ? d->owed_s : 0);
+                d->owed_s = s->calls[k].owes_s;
                 if (s->calls[k].plan) fake_execute(&s->calls[k]);
                 continue;
             }
@@ -193,13 +192,15 @@ scout_answer fake_play(scout_device *d, scout_sequence *const *sequences, uint32
 
 scout_answer fake_forget(scout_device *d, scout_forget what, const scout_op *op, void *const *tensors, void *stream,
                          scout_why *why) {
-    (void)what, (void)stream, (void)why;
+    const double owed_s = what == SCOUT_FORGET_PROGRAM ? d->fetch_s : d->tensors_s;
+    (void)stream, (void)why;
+    if (what == SCOUT_FORGET_TENSORS) d->left = op->tensors[0].left, d->crowd_written = op->crowd_written;
     if (op->tensor_count == 0 || !tensors[0]) abort();
     if (d->capturing) {
-        fake_take(d, &(fake_call){.stream_s = fake_forget_s, .forgets = true});
+        fake_take(d, &(fake_call){.stream_s = fake_forget_s, .owes_s = owed_s});
     } else {
         d->now_s += fake_forget_s;
-        d->forgotten = true;
+        d->owed_s = owed_s;
     }
     return SCOUT_OK;
 }

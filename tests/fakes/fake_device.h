@@ -31,9 +31,11 @@ struct scout_device {
     double held_mhz; /* not 0: work brings its clock there; times go with it from 2000 MHz on */
     double hz[64];   /* of the last intervals */
     uint32_t hz_count;
-    double fetch_s; /* that a launch takes more behind fake_forget */
-    bool forgotten;
-    void *owned[FAKE_OWNED]; /* all that lives in it, which goes with it where it was lost */
+    double fetch_s, tensors_s; /* that a launch takes more behind fake_forget, by what it forgets */
+    double owed_s;             /* of it, by the next launch */
+    uint32_t left;             /* of the first tensor that it was asked for */
+    double crowd_written;      /* likewise */
+    void *owned[FAKE_OWNED];   /* all that lives in it, which goes with it where it was lost */
 };
 
 scout_device *fake_open(void);
@@ -60,7 +62,7 @@ typedef struct fake_call {
     void *tensors[SCOUT_MAX_TENSORS];
     void *workspace;
     double stream_s; /* plan NULL: so long, and nothing else */
-    bool forgets;
+    double owes_s;   /* a launch of fake_forget */
 } fake_call;
 void fake_execute(fake_call *call);
 void fake_take(scout_device *d, const fake_call *one); /* what is recorded has one more */

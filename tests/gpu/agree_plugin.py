@@ -11,7 +11,7 @@ from ctypes import c_size_t, c_void_p
 
 import torch
 
-ABI, MAX_RANK, MAX_PARAMETERS = 1, 8, 8
+ABI, MAX_RANK, MAX_PARAMETERS = 3, 8, 8
 KINDS = {"gemm": 1, "conv": 2, "attention": 3, "norm": 4, "softmax": 5}
 TYPES = {"fp32": 1, "fp16": 10, "bf16": 16}
 INPUT, WEIGHT, SIDE, OUTPUT = range(4)
@@ -28,7 +28,7 @@ class Why(Structure):
 class Tensor(Structure):
     _fields_ = [("size", c_uint32), ("role", c_uint32), ("type", c_uint32), ("rank", c_uint32),
                 ("dims", c_int64 * MAX_RANK), ("strides", c_int64 * MAX_RANK), ("bytes", c_uint64),
-                ("name", c_char * 16), ("below", c_int64)]
+                ("name", c_char * 16), ("below", c_int64), ("left", c_uint32)]
 
 
 class Field(Structure):
@@ -41,7 +41,7 @@ class Op(Structure):
                 ("weight", c_uint32), ("accumulate", c_uint32), ("output", c_uint32), ("tf32", c_uint32),
                 ("workspace_limit", c_uint64), ("field_count", c_uint32), ("tensor_count", c_uint32),
                 ("fields", POINTER(Field)), ("tensors", POINTER(Tensor)), ("flops", c_double),
-                ("bytes_read", c_double), ("bytes_written", c_double)]
+                ("bytes_read", c_double), ("bytes_written", c_double), ("crowd_written", c_double)]
 
 
 class Parameter(Structure):

@@ -322,7 +322,7 @@ static scout_answer enqueue_handed(void *context, uint32_t number, void *stream,
 static void check_hand_over(void) {
     enum { LAUNCHES = 8, REPEATS = 16, MOST = 12 << 20, OFFSET = 48 };
     void *memory = NULL;
-    double read_s[2] = {0};
+    double read_s[4] = {0};
     uint64_t sums[2] = {0, 1};
     handed h = {.op = {.size = sizeof h.op, .tensor_count = 1}};
     GPU_OK(gpu_api->alloc(gpu, MOST, &memory, &gpu_why));
@@ -332,9 +332,10 @@ static void check_hand_over(void) {
         (scout_tensor){.size = sizeof h.tensor, .role = SCOUT_INPUT, .type = SCOUT_FP32, .bytes = MOST - OFFSET - 4};
     h.op.tensors = &h.tensor;
     h.memory = (char *)memory + OFFSET;
-    for (int distant = 0; distant < 2; distant++) {
+    for (int distant = 0; distant < 4; distant++) {
         double seconds[2] = {0};
         h.tensor.left = distant ? SCOUT_LEFT_DISTANT : SCOUT_LEFT_WRITTEN;
+        h.op.crowd_written = distant > 1 ? 0.5 * (distant - 1) : 0;
         for (int alone = 0; alone < 2; alone++) {
             scout_answer answer = SCOUT_OK;
             h.alone = alone;
@@ -344,10 +345,14 @@ static void check_hand_over(void) {
         read_s[distant] = seconds[0] - seconds[1];
     }
     GPU_OK(gpu_api->checksum(gpu, memory, MOST, &sums[1], &gpu_why));
-    printf("  %.1f MB are read in %.2f us behind what wrote them, in %.2f us long after\n", (double)MOST / 1e6,
-           read_s[0] * 1e6, read_s[1] * 1e6);
+    printf("  %.1f MB are read in %.2f us behind what wrote them, in %.2f us long after, in %.2f and %.2f where half "
+           "or all "
+           "of what was used since was written\n",
+           (double)MOST / 1e6, read_s[0] * 1e6, read_s[1] * 1e6, read_s[2] * 1e6, read_s[3] * 1e6);
     gpu_expect(sums[0] == sums[1], "handing over changed what it hands over");
-    gpu_expect(read_s[1] > 1.2 * read_s[0], "long after, reading takes %.3g s instead of %.3g", read_s[1], read_s[0]);
+    for (int k = 1; k < 4; k++)
+        gpu_expect(read_s[k] > 1.2 * read_s[0], "long after, reading takes %.3g s instead of %.3g", read_s[k],
+                   read_s[0]);
     gpu_api->release(gpu, memory);
 }
 

@@ -59,11 +59,13 @@ static void release(const task *t, results *of) {
         if (t->tensors[k].output) cudaFree(of->memory[k]);
 }
 
-static void poison(const task *t, const results *of) {
+static void poison_by(const task *t, const results *of, int byte) {
     for (int32_t k = 0; k < t->count; k++)
-        if (t->tensors[k].output) cudaMemset(of->memory[k], POISON, t->tensors[k].bytes);
+        if (t->tensors[k].output) cudaMemset(of->memory[k], byte, t->tensors[k].bytes);
     cudaDeviceSynchronize();
 }
+
+static void poison(const task *t, const results *of) { poison_by(t, of, POISON); }
 
 /* Inputs are random numbers, or zeros where they are whole (rows, positions, masks that hide nothing). */
 static bool make(task *t) {
@@ -181,8 +183,10 @@ static void entry(scout_run *run, scout_run *plain, const char *key, cudaStream_
     of_default = t;
     of_default.packed = NULL;
     if (!gpu_expect(scout_run_find(plain, key, &of_default.op, &error) == SCOUT_RUN_OK, "default: %.150s: %s", key,
-                    error.text))
+                    error.text)) {
+        unmake(&t);
         return;
+    }
     scout_run_op_describe(of_default.op, &usual);
     if (info.packs >= 0)
         gpu_expect(scout_pack_weight(t.op, t.memory, t.count, &t.packed, &error) == SCOUT_RUN_OK, "packing: %.150s: %s",
@@ -191,7 +195,7 @@ static void entry(scout_run *run, scout_run *plain, const char *key, cudaStream_
         gpu_expect(scout_pack_weight(of_default.op, t.memory, t.count, &of_default.packed, &error) == SCOUT_RUN_OK,
                    "packing: %.150s: %s", key, error.text);
     if (reserve(&t, &got) && reserve(&t, &want)) {
-        poison(&t, &got), poison(&t, &want);
+        poison(&t, &got), poison_by(&t, &want, POISON - 1); /* what neither writes differs */
         const int32_t first = launch(&t, &got, stream, &error), second = launch(&of_default, &want, stream, &error);
         if (gpu_expect(first == SCOUT_RUN_OK && second == SCOUT_RUN_OK && cudaStreamSynchronize(stream) == cudaSuccess,
                        "%.150s: %s", key, error.text)) {

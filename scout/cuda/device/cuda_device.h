@@ -20,7 +20,7 @@ struct scout_device {
     double *clocks;                /* of the last intervals, in Hz; 0: not known */
     uint32_t stamp_count, clock_count;
     void *scratch; /* on the device: results of checksums */
-    void *crowd;   /* likewise: as much as the cache holds, to drive all else out of it */
+    void *crowd;   /* likewise, from the first graph on: as much as the cache holds, to drive all else out of it */
     int multiprocessors;
     int capability_major, capability_minor;
     uint64_t cache_bytes;           /* L2 */

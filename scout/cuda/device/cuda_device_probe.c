@@ -4,6 +4,7 @@
 #include "kernels/harness/kernels.h"
 #include "scout/cuda/device/nvml.h"
 
+#include <math.h>
 #include <string.h>
 
 scout_answer cuda_device_stream(scout_device *device, const void *read, uint64_t read_bytes, void *written,
@@ -22,17 +23,24 @@ scout_answer cuda_device_empty(scout_device *device, void *stream, scout_why *wh
  * that what the operation brings into the cache takes the place of lines that are still to be stored, as in the model.
  */
 static cudaError_t hand_over(scout_device *device, const scout_op *op, void *const *tensors, void *stream) {
-    const uint64_t written = (uint64_t)(op->crowd_written * (double)device->cache_bytes) & ~UINT64_C(511);
+    const int multiprocessors = device->multiprocessors;
+    const double share = op->crowd_written > 0 ? fmin(op->crowd_written, 1) : 0;
+    const uint64_t written = (uint64_t)(share * (double)device->cache_bytes) & ~UINT64_C(511);
     bool distant = false;
     cudaError_t error = cudaSuccess;
     for (uint32_t t = 0; t < op->tensor_count; t++) distant = distant || op->tensors[t].left == SCOUT_LEFT_DISTANT;
+    if (distant && !device->crowd) return cudaErrorMemoryAllocation;
     if (distant)
         error = kernels_stream((char *)device->crowd + written, device->cache_bytes - written, device->crowd, written,
-                               device->scratch, device->multiprocessors, 0, stream);
+                               device->scratch, multiprocessors, 0, stream);
     for (uint32_t t = 0; t < op->tensor_count && error == cudaSuccess; t++) {
         const scout_tensor *of = &op->tensors[t];
-        if (of->left == SCOUT_LEFT_WRITTEN && tensors[t])
-            error = kernels_rewrite(tensors[t], of->bytes, device->multiprocessors, stream);
+        const bool activation = of->role == SCOUT_INPUT || of->role == SCOUT_OUTPUT, lost = distant && activation;
+        if (!tensors[t] || of->left == SCOUT_LEFT_DISTANT) continue;
+        if (of->left == SCOUT_LEFT_WRITTEN || (lost && of->role == SCOUT_OUTPUT))
+            error = kernels_rewrite(tensors[t], of->bytes, multiprocessors, stream);
+        else if (lost && (uintptr_t)tensors[t] % 16 == 0)
+            error = kernels_stream(tensors[t], of->bytes, NULL, 0, device->scratch, multiprocessors, 0, stream);
     }
     return error;
 }

@@ -137,6 +137,9 @@ scout_answer cuda_device_record(scout_device *device, int graph, uint32_t launch
                                 void *context, scout_sequence **out, scout_why *why) {
     cudaGraph_t captured = NULL;
     *out = NULL;
+    /* now, as no memory is asked for while launches are captured; without it forget refuses distant tensors */
+    if (graph && !device->crowd && cudaMalloc(&device->crowd, device->cache_bytes + 1) != cudaSuccess)
+        cudaGetLastError();
     scout_sequence *const sequence = calloc(1, sizeof *sequence);
     if (!sequence) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
     sequence->launches = launches;

@@ -141,6 +141,23 @@ static void a_tenth_is_kept_for_the_whole(void) {
     near(budget_replay_end(&b, 400), 430);
 }
 
+static void more_is_kept_where_that_is_enough(void) {
+    budget b = made("run", 50);
+    budget_reserve_for(&b, 10);
+    near(budget_later_end(&b, 60, true, 130), 150); /* nothing is measured as a whole */
+    budget_reserve(&b);
+    budget_reserve_for(&b, 3);
+    near(budget_later_end(&b, 60, true, 130), 143.5); /* it has that */
+    budget_reserve_for(&b, 10);
+    near(budget_later_end(&b, 60, true, 130), 138.5);
+    near(budget_replay_end(&b, 138.5), 150);
+    budget_reserve_for(&b, 17);
+    near(budget_later_end(&b, 60, true, 130), 138.5); /* over 35 % */
+    near(budget_operations_left(&b, 110), 27.5);
+    budget_reserve_for(&b, 15.9);
+    near(budget_operations_left(&b, 110), 22.6);
+}
+
 int main(void) {
     UNIT_RUN(ceilings_have_a_third);
     UNIT_RUN(short_runs_take_what_is_stored);
@@ -151,5 +168,6 @@ int main(void) {
     UNIT_RUN(a_load_is_held_as_long_as_it_is_worth);
     UNIT_RUN(later_passes);
     UNIT_RUN(a_tenth_is_kept_for_the_whole);
+    UNIT_RUN(more_is_kept_where_that_is_enough);
     return unit_end();
 }

@@ -99,6 +99,27 @@ static void shares_are_of_occurrences(void) {
     end();
 }
 
+/* A sum whose one operand or the other is new, each at one of two places. */
+static void what_no_tensor_has_most_often_is_still_told(void) {
+    static const site sums[] = {
+        {"r0", {-1}, 1}, {"r1", {0}, 1}, {"add", {1, 0}, 2}, {"r2", {2}, 1}, {"add", {2, 3}, 2}};
+    UNIT_CHECK(read_text(operations, "fp32"));
+    make_flow(sums, 5);
+    find(HUGE_CACHE);
+    UNIT_CHECK(named("add")->written == 3 && named("add")->handed == 1);
+    end();
+}
+
+/* Sizes in a file may be anything. */
+static void nothing_that_moves_is_no_division_by_nothing(void) {
+    UNIT_CHECK(read_text(operations, "fp32"));
+    make_flow(residual, 4);
+    for (int k = 0; k < list.count; k++) list.items[k].rec.bytes_written = 0;
+    find(15000);
+    for (int k = 0; k < list.count; k++) UNIT_CHECK(isfinite(list.items[k].crowd_written));
+    end();
+}
+
 static void what_moves_nothing_is_passed_over(void) {
     UNIT_CHECK(read_text(operations, "fp32"));
     make_flow(residual, 4);
@@ -156,6 +177,8 @@ int main(void) {
     UNIT_RUN(half_of_the_cache_in_between_makes_distant);
     UNIT_RUN(outputs_take_what_became_free_last);
     UNIT_RUN(shares_are_of_occurrences);
+    UNIT_RUN(what_no_tensor_has_most_often_is_still_told);
+    UNIT_RUN(nothing_that_moves_is_no_division_by_nothing);
     UNIT_RUN(what_moves_nothing_is_passed_over);
     UNIT_RUN(nothing_is_known_without_a_dataflow_or_a_cache);
     UNIT_RUN(fusions_have_it_of_their_parts);

@@ -1,4 +1,6 @@
-/* What fetching its program takes, beside the time of a launch alone. */
+/* What fetching its program and its tensors takes in a model, beside the time of a launch alone. */
+#include "scout/measure/figures.h"
+#include "scout/measure/measure_key.h"
 #include "tests/unit/scout/measure_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -21,7 +23,7 @@ static int looks(const char *name) {
 
 static void begin_telling(double fetch_s) {
     begin("16,24,8", "fp32");
-    d->fetch_s = fetch_s;
+    d->fetch_s = d->tensors_s = fetch_s;
     fake_api.play = fake_play;
     fake_api.forget = fake_forget;
 }
@@ -43,14 +45,56 @@ static void it_is_told_beside_the_time(void) {
     end_telling();
 }
 
-/* Of tensors that a run of the model leaves otherwise, at that share of its occurrences. */
+/* Of tensors that a run of the model leaves otherwise, at that share of its occurrences. The device is told how. */
 static void what_a_run_leaves_otherwise_counts_by_its_share(void) {
     begin_telling(4e-7);
+    d->tensors_s = 2e-6;
     list.items[0].written = 1;
     list.items[0].handed = 0.25;
+    list.items[0].crowd_written = 0.7;
     USE(&fake_brief);
     measure();
-    UNIT_CHECK(fabs(fetch_us("brief") - 0.5) < 0.06);
+    UNIT_CHECK(fabs(fetch_us("brief") - 0.9) < 0.06);
+    UNIT_CHECK(d->left == SCOUT_LEFT_WRITTEN && d->crowd_written == 0.7);
+    end_telling();
+}
+
+/* Of an operation of 200 us a program is nothing, and tensors are something. */
+static void tensors_are_looked_at_for_longer(void) {
+    begin_telling(4e-6);
+    list.items[0].distant = 2;
+    list.items[0].handed = 1;
+    USE(&fake_right);
+    measure();
+    UNIT_CHECK(fabs(fetch_us("right") - 4) < 0.4);
+    end_telling();
+}
+
+static bool same_key(const measure_key *one, const measure_key *two) {
+    return strcmp(measure_key_text(one, &a), measure_key_text(two, &a)) == 0;
+}
+
+static void a_cache_tells_runs_apart_by_it(void) {
+    begin("16,24,8", "fp32");
+    const measure_key plain = {.operation = "gemm"}, none = {.operation = "gemm", .left = true},
+                      first = {.operation = "gemm", .left = true, .written = 1, .handed = 0.25},
+                      second = {.operation = "gemm", .left = true, .distant = 1, .handed = 0.25},
+                      third = {.operation = "gemm", .left = true, .distant = 1, .handed = 0.25, .crowd_written = 0.7};
+    UNIT_CHECK(!same_key(&plain, &none) && !same_key(&none, &first) && !same_key(&first, &second));
+    UNIT_CHECK(!same_key(&second, &third) && same_key(&first, &first));
+    end();
+}
+
+static void others_are_served_without_it(void) {
+    begin_telling(4e-7);
+    USE(&fake_brief);
+    measure();
+    json_t *kept = result, *without = figures_without_fetch(result);
+    UNIT_INT(looks("brief"), 1);
+    result = without;
+    UNIT_CHECK(isnan(fetch_us("brief")) && looks("brief") == 0 && number(result, "baseline_time_us") > 19);
+    result = kept;
+    json_decref(without);
     end_telling();
 }
 
@@ -83,7 +127,7 @@ static void a_device_without_graphs_tells_it_launch_by_launch(void) {
     measure_pass_of(1);
     UNIT_CHECK(fabs(fetch_us("brief") - 4) < 0.05 && fabs(fetch_us("brisk") - 4) < 0.05);
     UNIT_CHECK(fabs(number(result, "baseline_time_us") - 20) < 0.2);
-    d->fetch_s = 3e-6;
+    d->tensors_s = 3e-6;
     measure_pass_of(2);
     UNIT_CHECK(fabs(fetch_us("brief") - 3.5) < 0.05);
     UNIT_INT(looks("brief"), 2);
@@ -176,6 +220,9 @@ static void a_lost_device_ends_it(void) {
 int main(void) {
     UNIT_RUN(it_is_told_beside_the_time);
     UNIT_RUN(what_a_run_leaves_otherwise_counts_by_its_share);
+    UNIT_RUN(tensors_are_looked_at_for_longer);
+    UNIT_RUN(a_cache_tells_runs_apart_by_it);
+    UNIT_RUN(others_are_served_without_it);
     UNIT_RUN(it_is_never_less_than_nothing);
     UNIT_RUN(a_device_without_graphs_tells_it_launch_by_launch);
     UNIT_RUN(what_other_work_took_tells_nothing);
