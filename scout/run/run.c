@@ -345,19 +345,6 @@ static void replay_model(run *r, bool good, status *st) {
 /* A folder that is not there belongs to no other run: it is made once the devices are. */
 static bool is_new(const options *o) { return o->output && access(o->output, F_OK) != 0; }
 
-bool run_set_up(run *r, status *st) {
-    const options *o = r->options;
-    r->search = (report_search){.exhaustive = o->exhaustive,
-                                .candidate = o->candidate,
-                                .before = o->before,
-                                .compare = o->compare,
-                                .early_exit = o->exhaustive ? 1 : o->early_exit,
-                                .workspace_limit = REGIME_WORKSPACE_BYTES};
-    run_utc(r->taken, sizeof r->taken);
-    read_operations(r);
-    return is_new(o) ? run_start(r, st) && run_files_prepare(r, st) : run_files_prepare(r, st) && run_start(r, st);
-}
-
 /* A host's caches are those of its cores, too, and what its operations find there is told otherwise. */
 static void find_distances(run *r) {
     const uint64_t cache_bytes = r->devices[0].about->identity.cache_bytes;
@@ -369,10 +356,25 @@ static void find_distances(run *r) {
     distances_find(&r->list, r->layouts, &r->fusions, cache_bytes, REGIME_WORKSPACE_BYTES, &r->arena);
 }
 
+bool run_set_up(run *r, status *st) {
+    const options *o = r->options;
+    r->search = (report_search){.exhaustive = o->exhaustive,
+                                .candidate = o->candidate,
+                                .before = o->before,
+                                .compare = o->compare,
+                                .early_exit = o->exhaustive ? 1 : o->early_exit,
+                                .workspace_limit = REGIME_WORKSPACE_BYTES};
+    run_utc(r->taken, sizeof r->taken);
+    read_operations(r);
+    const bool good =
+        is_new(o) ? run_start(r, st) && run_files_prepare(r, st) : run_files_prepare(r, st) && run_start(r, st);
+    if (good) find_distances(r);
+    return good;
+}
+
 static void operations_work(run *r, status *st) {
     const options *o = r->options;
     if (!run_set_up(r, st)) return;
-    find_distances(r);
     if (wants_replay(o, &r->list)) budget_reserve(&r->budget);
     if (!run_samples_begin(r, st)) return;
     skip_foreign_kinds(r);
