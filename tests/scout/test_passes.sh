@@ -83,7 +83,7 @@ import json
 shapes = {f"op{k}": [16, 16 + k, 16] for k in range(60)} | {"heavy": [64, 64, 16], "heavier": [64, 66, 16]}
 print(json.dumps({name: {"op": "gemm", "shape": shape, "dtype": "fp32"} for name, shape in shapes.items()}))
 END
-CEILING_SCOUT_SCRIPTED_ADDRESSES=0.2 scout few_heavy.json -o few_heavy --device scripted:2 --no-cache
+CEILING_SCOUT_SCRIPTED_ADDRESSES=0.2 scout few_heavy.json -o few_heavy --device scripted:2 --no-cache --budget 100
 check "some are never known: all others that are wide go on to the end" \
     python3 "$ROOT/tests/scout/reports.py" known few_heavy 0.01 0.005 26
 
