@@ -44,7 +44,7 @@ static const scout_field *common_fields(const oprec *rec, arena *a) {
     return fields;
 }
 
-static bool tell_left(const operation *o, arena *a, scout_op *out) {
+static void tell_left(const operation *o, arena *a, scout_op *out) {
     scout_tensor *const tensors = arena_array(a, scout_tensor, out->tensor_count + 1);
     for (uint32_t t = 0; t < out->tensor_count; t++) {
         tensors[t] = out->tensors[t];
@@ -52,7 +52,6 @@ static bool tell_left(const operation *o, arena *a, scout_op *out) {
     }
     out->tensors = tensors;
     out->crowd_written = o->crowd_written;
-    return true;
 }
 
 bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_op *out, scout_why *why) {
@@ -79,7 +78,9 @@ bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_o
     out->flops = (double)rec->flops;
     out->bytes_read = (double)rec->bytes_read;
     out->bytes_written = (double)rec->bytes_written;
-    return k->build(o, a, out, why) && tell_left(o, a, out);
+    if (!k->build(o, a, out, why)) return false;
+    if (o->handed > 0) tell_left(o, a, out); /* else all is left as alone */
+    return true;
 }
 
 /* A frame of its own: nothing that is set between guard_enter and a failure is looked at afterwards. */

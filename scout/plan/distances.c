@@ -30,11 +30,11 @@ typedef struct finder {
     bool *refused;  /* by item */
     scout_op **ops; /* by item; NULL: it moves nothing, or what it works on is not known */
     double *used;   /* by tensor that has memory of its own: as freed.at */
-    int *dies,
-        *next;    /* by occurrence: the first tensor that nothing needs after it, and by tensor the one after that */
-    bool *made;   /* likewise: it was written, and nothing has read it since */
-    votes *votes; /* by item */
-    freed *free;  /* the last of them was used last, in general */
+    bool *made;     /* likewise: it was written, and nothing has read it since */
+    int *dies;      /* by occurrence: the first tensor that nothing needs after it; -1: there is none */
+    int *next;      /* by tensor: the next one of the same occurrence */
+    votes *votes;   /* by item */
+    freed *free;    /* the last of them was used last, in general */
     int free_count;
     double now, most;                  /* bytes moved */
     double made_bytes, constant_bytes; /* of a run: that operations write, and read of constants */

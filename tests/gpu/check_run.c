@@ -1,8 +1,8 @@
 /* libscout_run on a GPU: every entry of dispatch tables launched as the table says, held against the library's default,
  * captured in a graph and replayed; then threads that launch on streams of their own.
  *     check_run scout_cuda.so [TABLE.json…]          LAUNCHES: of each stream (2000)
- * Without a table the operations are some of its own, by their defaults. Other libraries, and scout_cuda.so, are looked
- * for in CEILING_SCOUT_LIBRARY_PATH. */
+ * Without a table the operations are some of its own, by their defaults. Other libraries are looked for in
+ * CEILING_SCOUT_LIBRARY_PATH. */
 #include "runtime/scout_run.h"
 #include "tests/gpu/gpu_check.h"
 
@@ -314,8 +314,11 @@ static void say(void *context, const char *line) {
     printf("  %s\n", line);
 }
 
+static char folder[4096]; /* of scout_cuda.so, which the library looks for by its name */
+
 static scout_run *opened(const char *table) {
-    const scout_run_options options = {.size = sizeof options, .device = "cuda", .table = table, .say = say};
+    const scout_run_options options = {
+        .size = sizeof options, .device = "cuda", .table = table, .library_path = folder, .say = say};
     scout_run_error error = {.text = ""};
     scout_run *run = NULL;
     gpu_expect(scout_run_open(&run, &options, &error) == SCOUT_RUN_OK, "opening: %s", error.text);
@@ -344,6 +347,8 @@ static void check(const char *table, const char *const *keys, int count) {
 
 int main(int argc, char **argv) {
     gpu_begin(argc, argv, true);
+    const char *const slash = strrchr(argv[1], '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - argv[1]) : 1, slash ? argv[1] : ".");
     if (argc < 3) check(NULL, own_keys, (int)(sizeof own_keys / sizeof *own_keys));
     for (int n = 2; n < argc; n++) {
         const char *keys[MOST_KEYS];

@@ -425,7 +425,7 @@ part_runtime() { # what tables name, launched by libscout_run from C, Python and
         timed "dispatch_$name" "$BIN/analyze" dispatch "$part/$name" -o "$part/$name.json"
         tables+=("$part/$name.json")
     done
-    export CEILING_SCOUT_LIBRARY_PATH=$BIN${libraries:+:$libraries}
+    export CEILING_SCOUT_LIBRARY_PATH=$BIN${libraries:+:$libraries} # bench_run finds the device there
     LAUNCHES=10000 timed check_run "$check" "$BIN/scout_cuda.so" "${tables[@]}"
     tail -n 40 "$part/check_run.txt"
     if [[ -x $CHECKS/bench_run ]]; then timed bench_run "$CHECKS/bench_run" 51 cuda && cat "$part/bench_run.txt"; fi
