@@ -1,8 +1,7 @@
 /* What a launch takes more in a model than alone. Alone it finds its program in the caches of instructions, and its
  * activations where its own last launch has left them. In a model others have run since, and a device's `forget` does
- * as these do. On graphs: launches behind it, beside it alone and beside launches as they are timed, in turn, once for
- * the program and once for the tensors. On a device that launches directly, for the tensors alone: one behind it and
- * one as usual, in turn. */
+ * as these do. On graphs: launches behind it, beside it alone and beside launches as they are timed, in turn. On a
+ * device that launches directly, for the tensors alone: one behind it and one as usual, in turn. */
 #include "scout/measure/measure_internal.h"
 
 #include "scout/terms/stats.h"
@@ -14,7 +13,7 @@
 enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
 
 /* One round more than is counted, for its memory and the clock. */
-enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4 };
+enum { EACH = 9, ROUNDS = EACH + 1, FEWEST = 4 };
 
 /* Of an operation that takes longer a program is less than a hundredth, and tensors are. */
 static const double longest_s[] = {[SCOUT_FORGET_PROGRAM] = 30e-6, [SCOUT_FORGET_TENSORS] = 300e-6};
@@ -74,15 +73,17 @@ static double fetch_of(measurement *m, measure_row *row, scout_forget what, scou
     return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
 }
 
+/* Together, not one and then the other: to change from one kernel to the next and back takes time, which is in each
+ * figure once. */
 static double fetch_in_graphs(measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
     const double launch_s = row->lane.launch_s, handed = m->request->operation->handed;
     const bool program =
         launch_s < longest_s[SCOUT_FORGET_PROGRAM] && m->op.bytes_read + m->op.bytes_written <= most_bytes;
     double sum_s = program || handed > 0 ? 0 : NAN;
     *answer = SCOUT_OK;
-    if (program) sum_s += fetch_of(m, row, SCOUT_FORGET_PROGRAM, answer, why);
+    if (program && handed < 1) sum_s += (1 - handed) * fetch_of(m, row, SCOUT_FORGET_PROGRAM, answer, why);
     if (*answer == SCOUT_OK && isfinite(sum_s) && handed > 0)
-        sum_s += handed * fetch_of(m, row, SCOUT_FORGET_TENSORS, answer, why);
+        sum_s += handed * fetch_of(m, row, program ? SCOUT_FORGET_ALL : SCOUT_FORGET_TENSORS, answer, why);
     return sum_s;
 }
 

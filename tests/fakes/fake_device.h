@@ -32,6 +32,7 @@ struct scout_device {
     double hz[64];   /* of the last intervals */
     uint32_t hz_count;
     double fetch_s, tensors_s; /* that a launch takes more behind fake_forget, by what it forgets */
+    double change_s;           /* likewise, whatever it forgets */
     double owed_s;             /* of it, by the next launch */
     uint32_t left;             /* of the first tensor that it was asked for */
     double crowd_written;      /* likewise */

@@ -59,6 +59,20 @@ static void what_a_run_leaves_otherwise_counts_by_its_share(void) {
     end_telling();
 }
 
+/* To change from one kernel to another takes time by itself: that is there once, not for the program and for tensors.
+ */
+static void a_change_of_kernels_counts_once(void) {
+    begin_telling(4e-7);
+    d->tensors_s = 2e-6;
+    d->change_s = 5e-7;
+    list.items[0].written = 1;
+    list.items[0].handed = 0.5;
+    USE(&fake_brief);
+    measure();
+    UNIT_CHECK(fabs(fetch_us("brief") - 1.9) < 0.06);
+    end_telling();
+}
+
 /* Of an operation of 200 us a program is nothing, and tensors are something. */
 static void tensors_are_looked_at_for_longer(void) {
     begin_telling(4e-6);
@@ -220,6 +234,7 @@ static void a_lost_device_ends_it(void) {
 int main(void) {
     UNIT_RUN(it_is_told_beside_the_time);
     UNIT_RUN(what_a_run_leaves_otherwise_counts_by_its_share);
+    UNIT_RUN(a_change_of_kernels_counts_once);
     UNIT_RUN(tensors_are_looked_at_for_longer);
     UNIT_RUN(a_cache_tells_runs_apart_by_it);
     UNIT_RUN(others_are_served_without_it);

@@ -19,6 +19,8 @@ static struct {
     uint32_t launches, intervals;
 } ran[BLOCKS];
 static int blocks, whole;
+static uint32_t asked, played; /* for recordings, and intervals */
+static double first_takes;     /* what is played first, of what it takes later */
 
 static scout_answer run(void *context, uint32_t launches, uint32_t intervals, double *seconds, scout_why *why) {
     noisy_load *load = context;
@@ -42,6 +44,8 @@ static void begin(bool host) {
     world.record_s = 0;
     rules = lanes_rules_of(&sustained, host, true);
     blocks = 0;
+    asked = played = 0;
+    first_takes = 1;
     whole = 1;
 }
 
@@ -331,8 +335,6 @@ static void it_ends_where_it_is_precise(void) {
 
 /* ---- what is played ---- */
 
-static uint32_t asked, played; /* for recordings, and intervals */
-
 static scout_answer record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {
     (void)why;
     asked++;
@@ -347,6 +349,7 @@ static scout_answer play(void *context, scout_sequence *const *sequences, uint32
     for (uint32_t k = 0; k < count; k++, played++) {
         noisy_load *const load = (noisy_load *)sequences[k];
         UNIT_INT(noisy_subject(load).run(load, load->recorded, 1, &seconds[k], why), SCOUT_OK);
+        if (played == 0) seconds[k] *= first_takes;
     }
     return SCOUT_OK;
 }
@@ -364,7 +367,6 @@ static void a_part_of_a_rotation_is_played(void) {
         world.noise = 0;
         load(0, 1.02e-5);
         whole = cases[k].whole;
-        asked = played = 0;
         timing_clock clock = noisy_clock(&world);
         if (cases[k].plays) clock.play = play;
         lanes[0] = (lanes_lane){.subject = {.context = &loads[0], .run = run, .whole = whole_of, .record = record},
@@ -374,6 +376,22 @@ static void a_part_of_a_rotation_is_played(void) {
         UNIT_CHECK(asked == played && (played > 3) == cases[k].plays);
         near(lanes[0].time_s, 1.02e-5, 0.01);
     }
+}
+
+/* What ran before, or that nothing did, is in the first interval: it does not count, though it is as long as four
+ * blocks. */
+static void the_first_interval_does_not_count(void) {
+    begin(false);
+    world.noise = 0;
+    load(0, 1e-5);
+    whole = 100;
+    first_takes = 0.999; /* less, and a clock that falls would be seen in it */
+    timing_clock clock = noisy_clock(&world);
+    clock.play = play;
+    lanes[0] =
+        (lanes_lane){.subject = {.context = &loads[0], .run = run, .whole = whole_of, .record = record}, .keep = true};
+    UNIT_CHECK(lanes_run(&clock, &rules, lanes, 1, 0, INFINITY));
+    near(lanes[0].min_s, 1e-5, 0.0003);
 }
 
 /* Parts of one lane and whole rotations of another would meet in the cache: then all are whole. */
@@ -611,6 +629,7 @@ int main(void) {
     UNIT_RUN(bursts_pause);
     UNIT_RUN(it_ends_where_it_is_precise);
     UNIT_RUN(a_part_of_a_rotation_is_played);
+    UNIT_RUN(the_first_interval_does_not_count);
     UNIT_RUN(parts_and_whole_ones_do_not_mix);
     UNIT_RUN(the_clock_that_a_load_holds);
     UNIT_RUN(a_cap_is_on_the_mean_of_a_second);
