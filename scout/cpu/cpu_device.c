@@ -226,7 +226,7 @@ static scout_answer stream(scout_device *device, const void *read, uint64_t read
 static scout_answer forget(scout_device *device, scout_forget what, const scout_op *op, void *const *tensors,
                            void *queue, scout_why *why) {
     (void)device, (void)queue, (void)why;
-    if (what != SCOUT_FORGET_PROGRAM) cpu_stream_hand_over(op, tensors);
+    if (what == SCOUT_FORGET_TENSORS) cpu_stream_hand_over(op, tensors);
     return SCOUT_OK;
 }
 

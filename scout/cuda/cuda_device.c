@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SCRATCH_BYTES = 4096 };
-
 /* Errors after which the context or the device is lost to this process. */
 static const cudaError_t sticky[] = {
     cudaErrorIllegalAddress,

@@ -13,13 +13,16 @@
 enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
 
 /* One round more than is counted, for its memory and the clock. */
-enum { EACH = 9, ROUNDS = EACH + 1, FEWEST = 4 };
+enum { EACH = 5, ROUNDS = EACH + 1, FEWEST = 4 };
 
 /* Of an operation that takes longer a program is less than a hundredth, and tensors are. */
 static const double longest_s[] = {[SCOUT_FORGET_PROGRAM] = 30e-6, [SCOUT_FORGET_TENSORS] = 300e-6};
 /* Of a program: more would throw that of FORGET out of the L2 cache in each launch. */
 static const double most_bytes = 12e6;
-static const double interval_s = 0.15e-3, forget_s = 30e-6;
+static const double interval_s = 0.15e-3;
+/* That `forget` takes itself, at least. */
+static const double forget_s[] = {
+    [SCOUT_FORGET_PROGRAM] = 30e-6, [SCOUT_FORGET_TENSORS] = 5e-6, [SCOUT_FORGET_NOTHING] = 1e-6};
 static const double longest_directly_s = 2e-3, pairs_s = 0.01, most_stolen = 0.5;
 static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
 
@@ -55,7 +58,7 @@ static bool are_alike(const double *x, double middle) {
 /* Not a number: it is not known. */
 static double fetch_of(measurement *m, measure_row *row, scout_forget what, scout_answer *answer, scout_why *why) {
     const double launch_s = row->lane.launch_s;
-    const uint32_t n = (uint32_t)fmax(FEWEST, round(interval_s / (forget_s + launch_s))),
+    const uint32_t n = (uint32_t)fmax(FEWEST, round(interval_s / (forget_s[what] + launch_s))),
                    launches[KINDS] = {1, n, n, row->lane.launches};
     scout_sequence *list[ROUNDS * KINDS] = {NULL};
     double seconds[ROUNDS * KINDS], each[EACH], middle[KINDS];
@@ -73,17 +76,22 @@ static double fetch_of(measurement *m, measure_row *row, scout_forget what, scou
     return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
 }
 
-/* Together, not one and then the other: to change from one kernel to the next and back takes time, which is in each
- * figure once. */
+/* Program and tensors are forgotten one by one: what empties the second cache of the one throws the other out as well,
+ * which hardly a model does. To change from one kernel to the next and back takes time by itself, which is in both. */
 static double fetch_in_graphs(measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
     const double launch_s = row->lane.launch_s, handed = m->request->operation->handed;
     const bool program =
         launch_s < longest_s[SCOUT_FORGET_PROGRAM] && m->op.bytes_read + m->op.bytes_written <= most_bytes;
+    const struct {
+        scout_forget what;
+        double share;
+    } parts[] = {{SCOUT_FORGET_PROGRAM, program ? 1 : 0},
+                 {SCOUT_FORGET_TENSORS, handed},
+                 {SCOUT_FORGET_NOTHING, program ? -handed : 0}};
     double sum_s = program || handed > 0 ? 0 : NAN;
     *answer = SCOUT_OK;
-    if (program && handed < 1) sum_s += (1 - handed) * fetch_of(m, row, SCOUT_FORGET_PROGRAM, answer, why);
-    if (*answer == SCOUT_OK && isfinite(sum_s) && handed > 0)
-        sum_s += handed * fetch_of(m, row, program ? SCOUT_FORGET_ALL : SCOUT_FORGET_TENSORS, answer, why);
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0] && *answer == SCOUT_OK && isfinite(sum_s); k++)
+        if (parts[k].share != 0) sum_s += parts[k].share * fetch_of(m, row, parts[k].what, answer, why);
     return sum_s;
 }
 

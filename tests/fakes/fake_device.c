@@ -192,10 +192,12 @@ scout_answer fake_play(scout_device *d, scout_sequence *const *sequences, uint32
 
 scout_answer fake_forget(scout_device *d, scout_forget what, const scout_op *op, void *const *tensors, void *stream,
                          scout_why *why) {
-    const double owed_s = (what == SCOUT_FORGET_TENSORS ? 0 : d->fetch_s) +
-                          (what == SCOUT_FORGET_PROGRAM ? 0 : d->tensors_s) + d->change_s;
+    const double owed_s = (what == SCOUT_FORGET_PROGRAM   ? d->fetch_s
+                           : what == SCOUT_FORGET_TENSORS ? d->tensors_s
+                                                          : 0) +
+                          d->change_s;
     (void)stream, (void)why;
-    if (what != SCOUT_FORGET_PROGRAM) d->left = op->tensors[0].left, d->crowd_written = op->crowd_written;
+    if (what == SCOUT_FORGET_TENSORS) d->left = op->tensors[0].left, d->crowd_written = op->crowd_written;
     if (op->tensor_count == 0 || !tensors[0]) abort();
     if (d->capturing) {
         fake_take(d, &(fake_call){.stream_s = fake_forget_s, .owes_s = owed_s});

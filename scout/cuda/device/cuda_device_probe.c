@@ -47,9 +47,11 @@ static cudaError_t hand_over(scout_device *device, const scout_op *op, void *con
 
 scout_answer cuda_device_forget(scout_device *device, scout_forget what, const scout_op *op, void *const *tensors,
                                 void *stream, scout_why *why) {
-    cudaError_t error = what == SCOUT_FORGET_PROGRAM ? cudaSuccess : hand_over(device, op, tensors, stream);
-    if (what != SCOUT_FORGET_TENSORS && error == cudaSuccess)
-        error = kernels_forget(device->scratch, device->multiprocessors, stream);
+    const int multiprocessors = device->multiprocessors;
+    const cudaError_t error = what == SCOUT_FORGET_PROGRAM ? kernels_forget(device->scratch, multiprocessors, stream)
+                              : what == SCOUT_FORGET_TENSORS
+                                  ? hand_over(device, op, tensors, stream)
+                                  : kernels_rewrite(device->scratch, SCRATCH_BYTES, multiprocessors, stream);
     return cuda_device_answer(error, "emptying caches", why);
 }
 
