@@ -106,8 +106,9 @@ double budget_search(budget *b, const budget_job *job, double now) {
     double left_s = end - now;
     if (b->end == 0) return left_s < LEAST ? 0 : fmin(left_s, usual); /* first come, first served */
     const double part = job->part > 0 ? fmin(job->part, 1) : 1;
-    /* Operations use up what is for fusions, rather than have no time. */
+    /* Operations use up what is for fusions, and then what is for the model as a whole, rather than have no time. */
     if (part * left_s < LEAST && !job->fusion) left_s = b->end - now;
+    if (left_s <= 0 && !job->fusion) left_s += b->replay_s;
     return left_s <= 0 ? 0 : fmin(fmax(SEARCH_SHARE * part * left_s, LEAST), usual);
 }
 

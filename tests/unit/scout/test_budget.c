@@ -141,6 +141,15 @@ static void a_tenth_is_kept_for_the_whole(void) {
     near(budget_replay_end(&b, 400), 430);
 }
 
+/* Without a figure for each operation there is no sum to hold the whole against. */
+static void operations_come_before_the_whole(void) {
+    budget b = made("run", 10);
+    budget_reserve(&b); /* the last 2 s */
+    UNIT_CHECK(budget_search(&b, &(budget_job){.share = 1}, 109) > 0);
+    near(budget_search(&b, &(budget_job){.fusion = true, .share = 1}, 109), 0);
+    near(budget_search(&b, &(budget_job){.share = 1}, 110), 0);
+}
+
 static void more_is_kept_where_that_is_enough(void) {
     budget b = made("run", 50);
     budget_reserve_for(&b, 10);
@@ -168,6 +177,7 @@ int main(void) {
     UNIT_RUN(a_load_is_held_as_long_as_it_is_worth);
     UNIT_RUN(later_passes);
     UNIT_RUN(a_tenth_is_kept_for_the_whole);
+    UNIT_RUN(operations_come_before_the_whole);
     UNIT_RUN(more_is_kept_where_that_is_enough);
     return unit_end();
 }
