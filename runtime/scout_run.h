@@ -24,7 +24,7 @@
  * on several streams, each have a workspace and plans of their own (a lane). A lane is made when one more is needed.
  *
  * CUDA. A launch only enqueues, on the caller's stream (a cudaStream_t), and may be captured in a graph once a launch
- * like it was done on that stream and thread. The caller makes the stream's device current, as for every launch, and
+ * like it was done on that thread. The caller makes the stream's device current, as for every launch, and
  * orders streams. CPU: a launch returns when all is computed, and `stream` is NULL.
  *
  * Errors. Functions return a scout_run_status; `error` (may be NULL) gets it too, and one line of text. Arguments that

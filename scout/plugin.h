@@ -353,7 +353,7 @@ typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stre
 typedef enum scout_forget {
     SCOUT_FORGET_PROGRAM, /* it is in no cache of instructions */
     SCOUT_FORGET_TENSORS, /* tensors lie as scout_tensor.left says; on a host where other cores have left them */
-    SCOUT_FORGET_NOTHING  /* another kernel has run */
+    SCOUT_FORGET_NOTHING  /* one small kernel has run, and caches are as they were */
 } scout_forget;
 
 typedef struct scout_device_api {

@@ -13,7 +13,9 @@
 enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
 
 /* One round more than is counted, for its memory and the clock. */
-enum { EACH = 3, ROUNDS = EACH + 1, FEWEST = 4 };
+enum { EACH = 3, ROUNDS = EACH + 1 };
+
+enum { FEWEST = 4, FEWEST_SHORT = 8 }; /* launches; short: where `forget` itself may take a microsecond */
 
 /* Of an operation that takes longer a program is less than a hundredth, and tensors are. */
 static const double longest_s[] = {[SCOUT_FORGET_PROGRAM] = 30e-6, [SCOUT_FORGET_TENSORS] = 300e-6};
@@ -58,7 +60,8 @@ static bool are_alike(const double *x, double middle) {
 /* Not a number: it is not known. */
 static double fetch_of(measurement *m, measure_row *row, scout_forget what, scout_answer *answer, scout_why *why) {
     const double launch_s = row->lane.launch_s;
-    const uint32_t n = (uint32_t)fmax(FEWEST, round(interval_s / (forget_s[what] + launch_s))),
+    const int fewest = what == SCOUT_FORGET_PROGRAM ? FEWEST : FEWEST_SHORT;
+    const uint32_t n = (uint32_t)fmax(fewest, round(interval_s / (forget_s[what] + launch_s))),
                    launches[KINDS] = {1, n, n, row->lane.launches};
     scout_sequence *list[ROUNDS * KINDS] = {NULL};
     double seconds[ROUNDS * KINDS], each[EACH], middle[KINDS];
@@ -76,8 +79,8 @@ static double fetch_of(measurement *m, measure_row *row, scout_forget what, scou
     return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
 }
 
-/* Program and tensors are forgotten one by one: what empties the second cache of the one throws the other out as well,
- * which hardly a model does. To change from one kernel to the next and back takes time by itself, which is in both. */
+/* Program and tensors are forgotten one by one: what fills the L2 cache in place of distant tensors also throws the
+ * program out of it, and a model hardly does that. A change of kernels takes time by itself, which is in both. */
 static double fetch_in_graphs(measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
     const double launch_s = row->lane.launch_s, handed = m->request->operation->handed;
     const bool program =

@@ -108,7 +108,7 @@ double budget_search(budget *b, const budget_job *job, double now) {
     const double part = job->part > 0 ? fmin(job->part, 1) : 1;
     /* Operations use up what is for fusions, and then what is for the model as a whole, rather than have no time. */
     if (part * left_s < LEAST && !job->fusion) left_s = b->end - now;
-    if (left_s <= 0 && !job->fusion) left_s += b->replay_s;
+    if (part * left_s < LEAST && !job->fusion) left_s += b->replay_s;
     return left_s <= 0 ? 0 : fmin(fmax(SEARCH_SHARE * part * left_s, LEAST), usual);
 }
 

@@ -247,7 +247,7 @@ typedef struct program { /* of one call of play: which sequences, and whose */
         bool counts;
     } blocks[PLAYED];
     uint32_t count, block_count;
-    double expected_s;
+    double expected_s, lead_s; /* lead_s: of it, what does not count */
 } program;
 
 /* Adds a lane's block; false: there is no room, or it cannot be recorded (then it has failed). */
@@ -265,6 +265,7 @@ static bool add_block(course *c, program *p, int lane, bool counts) {
     p->blocks[p->block_count].counts = counts;
     p->blocks[p->block_count++].intervals = intervals;
     p->expected_s += intervals * l->launches * l->launch_s;
+    p->lead_s += counts ? 0 : intervals * l->launches * l->launch_s;
     return true;
 }
 
@@ -296,10 +297,11 @@ static void play(course *c, const program *p) {
 static int lane_at(const course *c, int n) { return n < c->count ? n : 2 * c->count - 1 - n; }
 
 /* A pair of rounds. The first has one before it that does not count: for the memory of each lane, the clock, and what
- * ran before: a product of 12 us took 10 % less in the whole first millisecond. A long interval needs none. */
-static void play_rounds(course *c, bool first) {
+ * ran before: a product of 12 us took 10 % less in the whole first millisecond. A long interval needs none. Returns its
+ * seconds. */
+static double play_rounds(course *c, bool first) {
     const double longest = 10;
-    program p = {.count = 0, .block_count = 0};
+    program p = {.count = 0, .block_count = 0, .lead_s = 0};
     for (int lane = 0; first && lane < c->count && !c->lost; lane++)
         if (runs(&c->lanes[lane]) && c->lanes[lane].launch_s * c->lanes[lane].launches < longest * c->rules->block_s)
             add_block(c, &p, lane, false);
@@ -309,6 +311,7 @@ static void play_rounds(course *c, bool first) {
         if (runs(&c->lanes[lane])) break; /* no room: blocks of this lane are too many for one call */
     }
     if (p.count > 0 && !c->lost) play(c, &p);
+    return p.lead_s;
 }
 
 /* ---- figures ---- */
@@ -580,11 +583,12 @@ static void full_rounds(course *c) {
     }
     const int most_rounds = rules->least_s > 0 ? BLOCKS : rules->most_rounds;
     for (int number = 2; (number == 2 || number <= most_rounds) && !c->lost; number += 2) {
-        const double start_s = now_of(c);
+        double start_s = now_of(c), lead_s = 0;
         if (played)
-            play_rounds(c, number == 2);
+            lead_s = play_rounds(c, number == 2);
         else
             run_rounds(c);
+        start_s += lead_s, began_s += lead_s;
         const double end_s = now_of(c), next_s = end_s + (end_s - start_s);
         for (int k = 0; k < c->count; k++)
             if (runs(&c->lanes[k])) summarise(c, k);

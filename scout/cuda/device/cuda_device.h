@@ -21,7 +21,7 @@ struct scout_device {
     struct kernels_stamps *stamps; /* on the device, for as many intervals as there are pairs of events */
     double *clocks;                /* of the last intervals, in Hz; 0: not known */
     uint32_t stamp_count, clock_count;
-    void *scratch; /* SCRATCH_BYTES on the device: results of checksums */
+    void *scratch; /* SCRATCH_BYTES on the device: results of checksums, the sink of probes */
     void *crowd;   /* likewise, from the first graph on: as much as the cache holds, to drive all else out of it */
     int multiprocessors;
     int capability_major, capability_minor;

@@ -145,7 +145,8 @@ static void a_tenth_is_kept_for_the_whole(void) {
 static void operations_come_before_the_whole(void) {
     budget b = made("run", 10);
     budget_reserve(&b); /* the last 2 s */
-    UNIT_CHECK(budget_search(&b, &(budget_job){.share = 1}, 109) > 0);
+    near(budget_search(&b, &(budget_job){.share = 1}, 107.99), 0.6 * 2.01);
+    near(budget_search(&b, &(budget_job){.share = 1}, 109), 0.6 * 1);
     near(budget_search(&b, &(budget_job){.fusion = true, .share = 1}, 109), 0);
     near(budget_search(&b, &(budget_job){.share = 1}, 110), 0);
 }
