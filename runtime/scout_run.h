@@ -24,8 +24,8 @@
  * on several streams, each have a workspace and plans of their own (a lane). A lane is made when one more is needed.
  *
  * CUDA. A launch only enqueues, on the caller's stream (a cudaStream_t), and may be captured in a graph once a launch
- * like it was done on that thread. The caller makes the stream's device current, as for every launch, and
- * orders streams. CPU: a launch returns when all is computed, and `stream` is NULL.
+ * like it was done on that thread. The caller makes the stream's device current, as for every launch, and orders
+ * streams. CPU: a launch returns when all is computed, and `stream` is NULL.
  *
  * Errors. Functions return a scout_run_status; `error` (may be NULL) gets it too, and one line of text. Arguments that
  * do not fit are refused with what was expected, before anything is written. No call prints or ends the process. */

@@ -1,7 +1,8 @@
 /* What a launch takes more in a model than alone. Alone it finds its program in the caches of instructions, and its
  * activations where its own last launch has left them. In a model others have run since, and a device's `forget` does
- * as these do. On graphs: launches behind it, beside it alone and beside launches as they are timed, in turn. On a
- * device that launches directly, for the tensors alone: one behind it and one as usual, in turn. */
+ * as these do. On graphs: launches behind it, beside it alone and beside launches as they are timed, in turn: for
+ * the program, for the tensors, and for a change of kernels. On a device that launches directly, for the tensors alone:
+ * one behind it and one as usual, in turn. */
 #include "scout/measure/measure_internal.h"
 
 #include "scout/terms/stats.h"
@@ -15,16 +16,13 @@ enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
 /* One round more than is counted, for its memory and the clock. */
 enum { EACH = 3, ROUNDS = EACH + 1 };
 
-enum { FEWEST = 4, FEWEST_SHORT = 8 }; /* launches; short: where `forget` itself may take a microsecond */
+/* Launches in a row; many where neither they nor `forget` take long against the timer. */
+enum { FEW = 4, MANY = 10 };
 
 /* Of an operation that takes longer a program is less than a hundredth, and tensors are. */
 static const double longest_s[] = {[SCOUT_FORGET_PROGRAM] = 30e-6, [SCOUT_FORGET_TENSORS] = 300e-6};
 /* Of a program: more would throw that of FORGET out of the L2 cache in each launch. */
 static const double most_bytes = 12e6;
-static const double interval_s = 0.06e-3;
-/* That `forget` takes itself, about. */
-static const double forget_s[] = {
-    [SCOUT_FORGET_PROGRAM] = 30e-6, [SCOUT_FORGET_TENSORS] = 5e-6, [SCOUT_FORGET_NOTHING] = 5e-6};
 static const double longest_directly_s = 2e-3, pairs_s = 0.01, most_stolen = 0.5;
 static const double alike = 1.1; /* intervals of a kind that differ by more were disturbed */
 
@@ -59,10 +57,8 @@ static bool are_alike(const double *x, double middle) {
 
 /* Not a number: it is not known. */
 static double fetch_of(measurement *m, measure_row *row, scout_forget what, scout_answer *answer, scout_why *why) {
-    const double launch_s = row->lane.launch_s;
-    const int fewest = what == SCOUT_FORGET_PROGRAM ? FEWEST : FEWEST_SHORT;
-    const uint32_t n = (uint32_t)fmax(fewest, round(interval_s / (forget_s[what] + launch_s))),
-                   launches[KINDS] = {1, n, n, row->lane.launches};
+    const bool is_long = what == SCOUT_FORGET_PROGRAM || row->lane.launch_s >= longest_s[SCOUT_FORGET_PROGRAM];
+    const uint32_t n = is_long ? FEW : MANY, launches[KINDS] = {1, n, n, row->lane.launches};
     scout_sequence *list[ROUNDS * KINDS] = {NULL};
     double seconds[ROUNDS * KINDS], each[EACH], middle[KINDS];
     *answer = SCOUT_OK;

@@ -583,12 +583,13 @@ static void full_rounds(course *c) {
     }
     const int most_rounds = rules->least_s > 0 ? BLOCKS : rules->most_rounds;
     for (int number = 2; (number == 2 || number <= most_rounds) && !c->lost; number += 2) {
-        double start_s = now_of(c), lead_s = 0;
-        if (played)
-            lead_s = play_rounds(c, number == 2);
-        else
+        double start_s = now_of(c);
+        if (played) {
+            const double lead_s = play_rounds(c, number == 2);
+            start_s += lead_s, began_s += lead_s;
+        } else {
             run_rounds(c);
-        start_s += lead_s, began_s += lead_s;
+        }
         const double end_s = now_of(c), next_s = end_s + (end_s - start_s);
         for (int k = 0; k < c->count; k++)
             if (runs(&c->lanes[k])) summarise(c, k);

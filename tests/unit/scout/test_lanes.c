@@ -394,6 +394,21 @@ static void the_first_interval_does_not_count(void) {
     near(lanes[0].min_s, 1e-5, 0.0003);
 }
 
+/* It is not charged to the time that rounds have, either. */
+static void the_first_interval_costs_no_round(void) {
+    begin(false);
+    world.noise = 0;
+    load(0, 2e-3);
+    load(1, 2e-3);
+    timing_clock clock = noisy_clock(&world);
+    clock.play = play;
+    for (int n = 0; n < 2; n++)
+        lanes[n] = (lanes_lane){.subject = {.context = &loads[n], .run = run, .whole = whole_of, .record = record},
+                                .keep = true};
+    UNIT_CHECK(lanes_run(&clock, &rules, lanes, 2, 0, INFINITY));
+    UNIT_CHECK(lanes[0].blocks >= 4 && lanes[1].blocks >= 4);
+}
+
 /* Parts of one lane and whole rotations of another would meet in the cache: then all are whole. */
 static void parts_and_whole_ones_do_not_mix(void) {
     static const double second_s[] = {1e-5, 2.5e-6};
@@ -630,6 +645,7 @@ int main(void) {
     UNIT_RUN(it_ends_where_it_is_precise);
     UNIT_RUN(a_part_of_a_rotation_is_played);
     UNIT_RUN(the_first_interval_does_not_count);
+    UNIT_RUN(the_first_interval_costs_no_round);
     UNIT_RUN(parts_and_whole_ones_do_not_mix);
     UNIT_RUN(the_clock_that_a_load_holds);
     UNIT_RUN(a_cap_is_on_the_mean_of_a_second);
