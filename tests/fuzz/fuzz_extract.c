@@ -3,10 +3,12 @@
 #include "extract/extract_run.h"
 #include "tests/fuzz/wire_mutate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +22,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t
 enum { PATH_ROOM = 512 };
 static char folder[PATH_ROOM], model_path[PATH_ROOM + 16], data_path[PATH_ROOM + 16], ops_path[PATH_ROOM + 16],
     tensors_path[PATH_ROOM + 16];
-static int model_fd = -1;
+static int model_fd = -1, said_fd = STDERR_FILENO;
 
 static void clean(void) {
     unlink(model_path);
@@ -31,7 +33,7 @@ static void clean(void) {
 }
 
 static void die(const char *what) {
-    perror(what);
+    dprintf(said_fd, "ERROR: cannot write %s: %s\n", what, strerror(errno));
     exit(1);
 }
 
@@ -39,6 +41,7 @@ static void die(const char *what) {
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     static const int64_t data[8] = {6, 4}; /* a shape, and zeros */
     (void)argc, (void)argv;
+    said_fd = dup(STDERR_FILENO); /* which -close_fd_mask closes */
     const char *place = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/fuzz_extract.XXXXXX", place && *place ? place : "/tmp");
     if (!mkdtemp(folder)) die(folder);

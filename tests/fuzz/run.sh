@@ -22,6 +22,7 @@ python3 -B "$here/dictionary.py" >"$out/onnx.dict"
 scratch=$(mktemp -d -p "$(if [[ -w /dev/shm ]]; then echo /dev/shm; else echo "${TMPDIR:-/tmp}"; fi)")
 trap 'rm -rf "$scratch"' EXIT
 export TMPDIR=$scratch
+: >"$scratch/begun"
 
 # Each kind of file that scout_batch reads, with the byte in front that says which it is.
 seed() { # KIND NAME   from standard input
@@ -65,6 +66,15 @@ for file in tests/dispatch/seeds/*.json; do
     cp "$file" "$out/dispatch/seeds/compared_${file##*/}"
 done
 
+# A log's last lines may be all that comes back from another machine: a short input, what was wrong with it, and where.
+say_why() { # FOLDER
+    local input
+    input=$(find "$1/found" -type f -newer "$scratch/begun" -print -quit)
+    if [[ -n $input ]]; then gzip -9c "$input" | base64 -w 200 | head -n 4 | sed 's/^/FAILED input.gz in base64: /'; fi
+    grep -E 'ERROR|runtime error' "$1/log" | head -n 2 | sed 's/^/FAILED: /' || true
+    sed -nE '/fuzzer::/d; s/^ +(#[0-9]+) 0x[0-9a-f]+ in ([^ (]+).*[/(]([^/]+)$/FAILED at \1 \2 \3/p' "$1/log" | head -n 4
+}
+
 # What once crashed is tried again first. -timeout is per input; -rss_limit_mb covers the fuzzer's own memory too.
 # Freed memory that the sanitizer holds back counts as well, and grows with the corpus: a part of the usual will do.
 export ASAN_OPTIONS=quarantine_size_mb=64
@@ -77,6 +87,7 @@ fuzz() { # PROGRAM FOLDER SECONDS OPTION…
     "$programs/$program" "${options[@]}" 2>"$folder/log" || code=$?
     tail -n 8 "$folder/log"
     if ((code != 0)); then
+        say_why "$folder"
         echo "FAILED $program with $code; the inputs are in $folder/found, all that was said in $folder/log"
         failed=$((failed + 1))
     else
