@@ -70,8 +70,8 @@ step_unit_quick() { tests/unit/run.sh --quick $release/unit; }
 step_unit_asan() { tests/unit/run.sh out/build/asan-clang/unit; }
 # What several threads of a worker, or of a program that launches, share.
 step_unit_tsan() { tests/unit/run.sh out/build/tsan-gcc/unit; }
-# What calls oneDNN, held to what processors without AVX-512 have of it.
-step_unit_avx2() { ONEDNN_MAX_CPU_ISA=AVX2 tests/unit/run.sh $release/unit cpu; }
+# What calls oneDNN, also by libscout_run, held to what processors without AVX-512 have of it.
+step_unit_avx2() { ONEDNN_MAX_CPU_ISA=AVX2 tests/unit/run.sh $release/unit '_cpu|_run'; }
 cli_tests() { SCOUT=$PWD/bin/scout_batch SCRIPTED=$PWD/$release/scripted tests/cli/run.sh bin/extract_ops "$@"; }
 step_cli() { cli_tests; }
 # A command line's test of each program, each done in a few seconds.

@@ -1,5 +1,6 @@
 /* Owns the tensors of an operation: their copies in the device's memory, canaries around each, random inputs from
  * seeds, and the reference made from them. */
+#include "common/mix.h"
 #include "scout/measure/bench_internal.h"
 
 #include <math.h>
@@ -24,17 +25,10 @@ scout_answer bench_note(bench_set *s, scout_answer answer) {
 
 void *bench_data(const bench_buffer *b) { return b->base ? b->base + BENCH_FRONT : NULL; }
 
-static uint64_t mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 /* Another place in every set: how fast memory is depends on where it lies. */
 static uint64_t gap(bench_set *s, uint64_t most) {
     if (s->tight) return 0;
-    return mix(s->seed + ++s->gaps) % (most / BENCH_LINE + 1) * BENCH_LINE;
+    return mix_bits(s->seed + ++s->gaps) % (most / BENCH_LINE + 1) * BENCH_LINE;
 }
 
 static uint64_t stride_of(uint64_t bytes) {
@@ -69,7 +63,7 @@ void bench_slab_free(bench_set *s, bench_slab *slab) {
 /* Which copies have canaries: the ends, and some between. What writes beside one copy writes beside all. */
 bool bench_watched(const bench_set *s, uint32_t copy, uint32_t count) {
     const uint32_t each = count / BENCH_WATCHED + 1;
-    return copy == 0 || copy + 1 == count || copy % each == mix(s->seed) % each;
+    return copy == 0 || copy + 1 == count || copy % each == mix_bits(s->seed) % each;
 }
 
 void bench_copy_tensors(const bench_set *s, uint32_t copy, void **tensors) {
@@ -108,7 +102,7 @@ scout_answer bench_poison(bench_set *s, const bench_buffer *b, uint64_t bytes, s
 
 /* Another one for every tensor, copy and round, the same in every run. */
 static uint64_t seed_of(const bench_set *s, uint32_t tensor, uint32_t copy) {
-    return mix(mix(mix(s->seed) + s->round) + ((uint64_t)tensor << 32) + copy);
+    return mix_bits(mix_bits(mix_bits(s->seed) + s->round) + ((uint64_t)tensor << 32) + copy);
 }
 
 uint32_t bench_fill(const scout_tensor *t, uint64_t *seed) {
@@ -210,7 +204,7 @@ static scout_answer need_check_of(bench_set *s, uint32_t copy, scout_check **che
     if (!s->reference)
         return scout_say(why, SCOUT_NO, "feature", "the device has no reference for this kind of operation");
     bench_copy_tensors(s, copy, tensors);
-    return bench_note(s, s->reference->begin(s->device, s->op, tensors, mix(s->seed ^ s->round), check, why));
+    return bench_note(s, s->reference->begin(s->device, s->op, tensors, mix_bits(s->seed ^ s->round), check, why));
 }
 
 scout_answer bench_need_check(bench_set *s, scout_why *why) { return need_check_of(s, 0, &s->check, why); }

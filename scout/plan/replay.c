@@ -12,13 +12,6 @@
 enum { MOST_LAUNCHES = 100000 }; /* of a run */
 static const size_t arena_bytes = (size_t)1 << 30;
 
-uint64_t replay_mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 void replay_tell(replay *r, const choice *c, const char *what, double seconds) {
     if (r->watcher && r->watcher->step)
         r->watcher->step(r->watcher->context, c ? c->candidate->name : NULL, c ? c->variant : "", what, seconds);

@@ -1,5 +1,6 @@
 /* Holds what a plan makes of an occurrence against what the default makes of it, on the same numbers and at the places
  * that they have in the run. What later steps overwrite is looked at before they run. */
+#include "common/mix.h"
 #include "scout/plan/replay_internal.h"
 
 #include <math.h>
@@ -110,7 +111,7 @@ static scout_answer prepare(replay *r, const replay_step *s, int order, scout_wh
     scout_answer answer = SCOUT_OK;
     replay_memory_tensors(r, s, order, NULL, 0, tensors);
     for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
-        const uint64_t seed = replay_mix(r->pass.seed + (uint64_t)s->occurrence * SCOUT_MAX_TENSORS + t);
+        const uint64_t seed = mix_bits(r->pass.seed + (uint64_t)s->occurrence * SCOUT_MAX_TENSORS + t);
         if (u->op.tensors[t].role == SCOUT_OUTPUT || s->places[t].region == REPLAY_ACTIVATIONS)
             answer = replay_check_fill(r, &u->op.tensors[t], tensors[t], seed, why);
     }

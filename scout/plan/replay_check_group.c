@@ -2,6 +2,7 @@
  * the places that they have one by one, the group at its own in the second lane. */
 #include "scout/plan/replay_internal.h"
 
+#include "common/mix.h"
 #include "scout/measure/parts.h"
 #include "scout/op/op.h"
 
@@ -34,7 +35,7 @@ static bool is_same_place(const replay_place *a, const replay_place *b) {
 static uint64_t seed_of(const comparison *c, int whole) {
     int first = 0;
     while (!is_same_place(&c->step->places[first], &c->step->places[whole])) first++;
-    return replay_mix(c->replay->pass.seed + (uint64_t)c->step->occurrence * SCOUT_MAX_TENSORS + (uint64_t)first);
+    return mix_bits(c->replay->pass.seed + (uint64_t)c->step->occurrence * SCOUT_MAX_TENSORS + (uint64_t)first);
 }
 
 /* What comes from outside is filled where it lies among the activations; constants lie there already, for both. */

@@ -176,7 +176,6 @@ struct replay {
 void replay_tell(replay *r, const choice *c, const char *what, double seconds);
 scout_answer replay_note(replay *r, scout_answer answer, const scout_why *why); /* what ends the pass ends it */
 void replay_leave_out(replay_unit *u, const scout_why *why);
-uint64_t replay_mix(uint64_t x);
 
 /* The model's dataflow, or that of the plan. */
 const operation_flow *replay_flow(const replay *r, int which);

@@ -3,6 +3,7 @@
 #include "scout/plan/replay_internal.h"
 
 #include "common/liveness.h"
+#include "common/mix.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/measure/parts.h"
 #include "scout/plan/place.h"
@@ -415,7 +416,7 @@ static scout_answer allocate(replay *r, replay_region region, scout_why *why) {
     replay_memory *m = &r->memory;
     const uint64_t all = m->bytes[region] * (region == REPLAY_WEIGHTS ? m->copies : 1),
                    most = all < m->gap ? all : m->gap;
-    const uint64_t gap = replay_mix(r->pass.seed + region) % (most / PLACE_ALIGNMENT + 1) * PLACE_ALIGNMENT;
+    const uint64_t gap = mix_bits(r->pass.seed + region) % (most / PLACE_ALIGNMENT + 1) * PLACE_ALIGNMENT;
     if (all == 0) return SCOUT_OK;
     const scout_answer answer = r->api->alloc(r->device, all + gap, &m->allocated[region], why);
     m->base[region] = answer == SCOUT_OK ? (char *)m->allocated[region] + gap : NULL;
@@ -423,7 +424,7 @@ static scout_answer allocate(replay *r, replay_region region, scout_why *why) {
 }
 
 static uint64_t seed_of(const replay *r, size_t slot, uint32_t copy) {
-    return replay_mix(replay_mix(r->pass.seed) + ((uint64_t)slot << 8) + copy);
+    return mix_bits(mix_bits(r->pass.seed) + ((uint64_t)slot << 8) + copy);
 }
 
 static scout_answer fill(replay *r, size_t slot, uint32_t copy, void *to, scout_why *why) {
@@ -552,7 +553,7 @@ scout_answer replay_memory_open(replay *r, scout_why *why) {
     if (answer == SCOUT_OK) answer = fill_slots(r, why);
     if (answer == SCOUT_OK && r->memory.bytes[REPLAY_ACTIVATIONS] > 0)
         answer = r->api->fill(r->device, r->memory.base[REPLAY_ACTIVATIONS], r->memory.bytes[REPLAY_ACTIVATIONS],
-                              SCOUT_FP32, SCOUT_FILL_NORMAL, replay_mix(r->pass.seed ^ 1), why);
+                              SCOUT_FP32, SCOUT_FILL_NORMAL, mix_bits(r->pass.seed ^ 1), why);
     for (int k = 0; k < r->step_count && answer == SCOUT_OK; k++)
         if (replay_takes_part(r, &r->steps[k])) answer = pack_step(r, &r->steps[k], why);
     if (answer == SCOUT_OK && r->memory.allocated[REPLAY_SCRATCH]) { /* it is needed no more */

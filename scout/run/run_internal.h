@@ -1,5 +1,5 @@
-/* What the files of a run share: its state. run.c is its sequence, run_queue.c the jobs, run_ceilings.c the ceilings
- * that they need, run_files.c what it reads and writes in its folder, run_json.c the story of the run. */
+/* What the files of a run share: its state. run.c is its sequence, run_queue.c the flow of jobs, run_ceilings.c the
+ * ceilings that they need, run_files.c what it reads and writes in its folder, run_json.c the story of the run. */
 #pragma once
 
 #include "common/files.h"
@@ -226,8 +226,25 @@ bool run_queue_begin(run *r, status *st);
 bool run_queue_lock(run *r, status *st);
 void run_queue_rest(run *r);
 bool run_queue_work(run *r, status *st); /* what was measured goes to the cache, too */
-void run_queue_look(run *r);             /* what each item is expected to take, and whether it wants another pass */
 int run_queue_pending(const run *r);
+
+/* run_order.c */
+run_item *run_order_next(run *r, int device); /* NULL: none, for now or for good */
+void run_order_look(run *r);    /* what each item is expected to take, and whether it wants another pass */
+bool run_order_is_open(run *r); /* one does */
+double run_order_share(run *r, const run_item *i); /* of the model's time, before it is measured */
+/* Seconds for preparing and racing in the first pass; 0: there are none left. `early`: its stage has not begun. */
+double run_order_seconds(run *r, const run_item *i, bool early);
+
+/* run_job.c */
+json_t *run_job(run *r, const run_device *d, run_item *i); /* NULL: r->failure says why */
+int run_job_pass(const run_item *i);                       /* that it would be */
+bool run_job_is_ahead(const run *r, const run_device *d);  /* the device prepares jobs beside others */
+
+/* run_cached.c */
+const char *run_cached_card(run *r, int device);
+void run_cached_find(run *r, run_item *i); /* this card's own figures before those of another one of its class */
+void run_cached_store(run *r);
 
 /* run_search.c */
 /* An item's part of the model's time by what is known of it; 1: it is a part of others, or all there is. */

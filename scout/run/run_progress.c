@@ -43,7 +43,7 @@ static bool is_of_run(const run_item *i) { return i->started || i->source == RUN
 static void count_items(run *r, phase *phases, expect_work *w) {
     const double now = run_now();
     int wanted = 0;
-    run_queue_look(r);
+    run_order_look(r);
     for (int k = 0; k < r->item_count; k++) {
         const run_item *i = &r->items[k];
         const bool joined = i->stage != RUN_OPERATIONS, done = i->source != RUN_PENDING;

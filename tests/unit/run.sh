@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the unit test programs of a build folder side by side, with a line for each and the output of those that fail, and
 # adds up. Usage: tests/unit/run.sh [--quick] FOLDER [PART]
-# PART: only programs with this in their name. --quick: without the slow ones of the table below. JOBS: how many at once.
+# PART: only programs whose names it matches, a regular expression. --quick: without the slow ones of the table below.
+# JOBS: how many at once.
 set -euo pipefail
 # shellcheck source=tests/pool.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../pool.sh"
@@ -46,8 +47,8 @@ run_one() { # PROGRAM   its line at once, and what it said into the scratch fold
 }
 
 alone=() slow=() usual=()
-for program in "$folder"/test_*"$part"*; do
-    if [[ ! -x $program || -d $program ]]; then continue; fi
+for program in "$folder"/test_*; do
+    if [[ ! -x $program || -d $program || ! ${program##*/} =~ $part ]]; then continue; fi
     case ${special[${program##*/}]:-usual} in
         alone) alone+=("$program") ;;
         slow) slow+=("$program") ;;
@@ -55,7 +56,7 @@ for program in "$folder"/test_*"$part"*; do
     esac
 done
 if ((${#alone[@]} + ${#slow[@]} + ${#usual[@]} == 0)); then
-    echo "no unit test program in $folder has \"$part\" in its name" >&2
+    echo "no unit test program in $folder is called \"$part\"" >&2
     exit 2
 fi
 if ((quick && ${#slow[@]} > 0)); then

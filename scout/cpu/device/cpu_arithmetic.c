@@ -4,6 +4,7 @@
  * is optimised away. */
 #include "scout/cpu/device/cpu_stream.h"
 
+#include "common/mix.h"
 #include "scout/cpu/device/cpu_fill.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -45,7 +46,7 @@ typedef struct noise {
 
 static void make_noise(noise *n, uint32_t keep, uint32_t set) {
     for (size_t k = 0; k < sizeof n->halves / sizeof n->halves[0]; k++)
-        n->halves[k] = (uint16_t)((cpu_fill_mix(k) & keep) | set);
+        n->halves[k] = (uint16_t)((mix_bits(k) & keep) | set);
 }
 enum { BF16_KEEP = 0x807f, BF16_SET = 0x3f00, INT8_KEEP = 0xffff, INT8_SET = 0 };
 

@@ -20,6 +20,7 @@
  * spread: that leaves 0.029 for segments of 16. */
 #include "scout/cpu/device/cpu_cover.h"
 
+#include "common/mix.h"
 #include "scout/cpu/device/cpu_fill.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ void cpu_cover_segments(const gemm_problem *p, int64_t *width, int64_t *segments
 
 /* Neighbours never have the same weight. */
 double cpu_cover_weight(uint64_t seed, int64_t column) {
-    const uint64_t random = cpu_fill_mix(seed ^ cpu_fill_mix((uint64_t)column));
+    const uint64_t random = mix_bits(seed ^ mix_bits((uint64_t)column));
     const int size = (column % 2 ? 68 : 48) + (int)((random >> 8) % 13);
     return random & 1 ? -size : size;
 }

@@ -3,6 +3,7 @@
  * fills of gigabytes are part of every measurement. */
 #include "scout/cpu/device/cpu_fill.h"
 
+#include "common/mix.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -14,13 +15,6 @@
 #include <xxhash.h>
 
 enum { BLOCK = 512, PAIRS = BLOCK / 2, CHUNK = 1 << 20 };
-
-uint64_t cpu_fill_mix(uint64_t x) { /* splitmix64 */
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
 
 FAST_BODY uint32_t mix32(uint32_t x) {
     x = (x ^ x >> 16) * 0x7feb352du;
@@ -195,7 +189,7 @@ static void fill_share(void *context, int thread, int threads) {
     }
     cpu_team_share((int64_t)((j->bytes + block_bytes - 1) / block_bytes), thread, threads, &from, &to);
     for (int64_t block = from; block < to; block++) {
-        const uint64_t key = cpu_fill_mix(j->seed ^ cpu_fill_mix((uint64_t)block)), at = (uint64_t)block * block_bytes;
+        const uint64_t key = mix_bits(j->seed ^ mix_bits((uint64_t)block)), at = (uint64_t)block * block_bytes;
         const uint64_t here = j->bytes - at < block_bytes ? j->bytes - at : block_bytes;
         if (j->range) {
             uint32_t words[BLOCK];
@@ -277,7 +271,7 @@ uint64_t cpu_fill_checksum(const void *data, uint64_t bytes) {
     job.sums = job.chunks > 1 ? malloc((size_t)job.chunks * sizeof *job.sums) : NULL;
     if (job.sums) cpu_team_run(sum_share, &job);
     for (int64_t chunk = 0; chunk < job.chunks; chunk++)
-        total = cpu_fill_mix(total ^ (job.sums ? job.sums[chunk] : chunk_sum(&job, chunk)));
+        total = mix_bits(total ^ (job.sums ? job.sums[chunk] : chunk_sum(&job, chunk)));
     free(job.sums);
     return total;
 }

@@ -10,4 +10,3 @@ void cpu_memory_release(void *memory);                                     /* NU
 /* The same seed gives the same bytes on the same processor, whatever the number of threads. */
 scout_answer cpu_fill(void *to, uint64_t bytes, uint32_t type, uint32_t how, uint64_t seed, scout_why *why);
 uint64_t cpu_fill_checksum(const void *data, uint64_t bytes);
-uint64_t cpu_fill_mix(uint64_t x); /* a good hash of one word: the source of all randomness here */

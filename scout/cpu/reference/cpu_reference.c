@@ -14,6 +14,7 @@
  */
 #include "scout/cpu/device/cpu_candidates.h"
 
+#include "common/mix.h"
 #include "scout/cpu/device/cpu_cover.h"
 #include "scout/cpu/device/cpu_fill.h"
 #include "scout/cpu/device/cpu_number.h"
@@ -169,7 +170,7 @@ static int64_t pick(const scout_check *c, int64_t index, int64_t lines, int64_t 
     if (lines == size || index == 0) return index;
     if (index == lines - 1) return size - 1;
     const int64_t from = index * size / lines, to = (index + 1) * size / lines;
-    const uint64_t random = cpu_fill_mix(c->seed ^ cpu_fill_mix((uint64_t)index ^ salt));
+    const uint64_t random = mix_bits(c->seed ^ mix_bits((uint64_t)index ^ salt));
     return from + (int64_t)(random % (uint64_t)(to - from));
 }
 
@@ -205,7 +206,7 @@ static void sample_lines(void *context, int thread, int threads) {
     cpu_team_share(c->other_lines, thread, threads, &from, &to);
     for (int64_t o = from; o < to; o++) {
         const int64_t other = other_line(c, o);
-        const int64_t first = (int64_t)(cpu_fill_mix(c->seed + (uint64_t)o) % (uint64_t)c->panel_lines);
+        const int64_t first = (int64_t)(mix_bits(c->seed + (uint64_t)o) % (uint64_t)c->panel_lines);
         load_line(c, !c->panel_is_a, other, line);
         for (int64_t q = 0; q < c->per_line; q++) {
             const int64_t index = (first + q) % c->panel_lines, mine = panel_line(c, index);
@@ -279,7 +280,7 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
                            "this product is too large to be checked with its activation or its rounding to bytes");
         goto failed;
     }
-    c->seed = cpu_fill_mix(seed ^ 0x7265666572u);
+    c->seed = mix_bits(seed ^ 0x7265666572u);
     c->threads = cpu_team_size();
     plan_samples(c);
     cpu_cover_segments(&c->lines.p, &c->segment, &c->segments);

@@ -11,6 +11,7 @@
  * refused where that would take minutes. A whole output is the case of segments of one channel with the weight 1. */
 #include "scout/cpu/device/cpu_candidates.h"
 
+#include "common/mix.h"
 #include "scout/cpu/device/cpu_cover.h"
 #include "scout/cpu/device/cpu_fill.h"
 #include "scout/cpu/device/cpu_info.h"
@@ -325,7 +326,7 @@ static void choose_strips(scout_check *c) {
     const int64_t all = p->n * p->cout * c->rows * per_row, part = c->strip_count > 0 ? all / c->strip_count : all;
     for (int64_t k = 0; k < c->strip_count; k++) {
         strip *s = &c->strips[k];
-        const uint64_t jitter = cpu_fill_mix(c->seed ^ (uint64_t)k) % (uint64_t)part;
+        const uint64_t jitter = mix_bits(c->seed ^ (uint64_t)k) % (uint64_t)part;
         const int64_t at = k * part + (int64_t)jitter, row = at / per_row;
         s->from = at % per_row * STRIP;
         s->count = columns - s->from < STRIP ? columns - s->from : STRIP;
@@ -411,7 +412,7 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     join_rows(&c->p.w);
     c->tensors = tensors;
     c->bias_type = c->p.bias >= 0 ? op->tensors[c->p.bias].type : c->p.type_out;
-    c->seed = cpu_fill_mix(seed ^ 0x636f6e76u);
+    c->seed = mix_bits(seed ^ 0x636f6e76u);
     c->places = window_out(&c->p.w);
     c->rows = c->p.w.axes[0].out * c->p.w.axes[1].out;
     plan(c);

@@ -1,5 +1,6 @@
 /* What the roundings of a fusion's parts come to in fp16, against what kind_in_parts allows: nothing that is right is
  * beyond it, it is not far above what is seen, and what is wrong in one element by half a unit is found. */
+#include "common/mix.h"
 #include "scout/cpu/device/cpu_fill.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/kinds/kind_tensors.h"
@@ -55,7 +56,7 @@ static double in_parts(const problem *p, const inputs *x, int64_t i, int64_t j, 
 static void faults_are_found(const problem *p, const inputs *x, scout_check *check, double tolerance, uint64_t seed) {
     int tried = 0;
     for (uint64_t k = 0; k < FAULTS; k++) {
-        const int64_t at = (int64_t)(cpu_fill_mix(seed + k) % (SIDE * SIDE)), i = at / SIDE, j = at % SIDE;
+        const int64_t at = (int64_t)(mix_bits(seed + k) % (SIDE * SIDE)), i = at / SIDE, j = at % SIDE;
         const double right = in_parts(p, x, i, j, RIGHT);
         const double wrong = in_parts(p, x, i, j, (fault)(NO_BIAS + k % (ALL_FAULTS - NO_BIAS)));
         if (fabs(wrong - right) < 0.5) continue;

@@ -8,7 +8,7 @@
 
 #define TILED "gemm;shape=8,16,32;layout=nn;type=fp32;weight=fp32;weight_side=b"
 #define GONE  "gemm;shape=4,16,32;layout=nn;type=fp32;weight=fp32;weight_side=b"
-#define PACKS "gemm;shape=64,256,512;layout=nn;type=fp32;weight=fp32;weight_side=b"
+#define PACKS "gemm;shape=64,256,512;layout=nt;type=fp32;weight=fp32;weight_side=b"
 
 static scout_run_error error;
 
@@ -23,6 +23,12 @@ static product make(int64_t m, int64_t n, int64_t k) {
                      run_tensor(SCOUT_RUN_FP32, 2, b, 2),
                      run_tensor(SCOUT_RUN_FP32, 2, c, 3),
                      {.size = sizeof(scout_run_gemm_more), .weight = 'b'}};
+}
+
+/* The weight lies with its columns in rows: what every processor packs. oneDNN with AVX2 alone takes others as they are. */
+static void turn(product *p) {
+    const int64_t k = p->b.dims[0];
+    p->b.strides[0] = 1, p->b.strides[1] = k;
 }
 
 static void drop(product *p) { run_free(&p->a), run_free(&p->b), run_free(&p->c); }
@@ -166,11 +172,12 @@ static void a_packed_weight_is_of_one_operation(void) {
     run_said said = {0};
     scout_run *run = run_open(run_table(three_entries(), NULL), &said);
     product p = make(64, 256, 512), other = make(32, 256, 512), small = make(8, 16, 32);
-    scout_run_tensor kept = run_tensor(SCOUT_RUN_FP32, 2, p.b.dims, 2);
+    product copy = make(64, 256, 512); /* the same numbers */
+    turn(&p), turn(&other), turn(&copy);
     scout_run_weight *weight = NULL, *none = NULL;
     UNIT_INT(launch(run, &p), SCOUT_RUN_OK); /* plain: the choice wants it packed */
     UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
-    UNIT_CHECK(right(&p, &kept));
+    UNIT_CHECK(right(&p, &copy.b));
     counts_are(run, 0, 0, 0, 2);
     UNIT_INT(said.lines, 1);
     UNIT_CHECK(strstr(said.last, "wants its weight packed") != NULL);
@@ -180,7 +187,7 @@ static void a_packed_weight_is_of_one_operation(void) {
     memset(p.c.data, 0, 64 * 256 * 4);
     p.more.packed = other.more.packed = weight;
     UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
-    UNIT_CHECK(right(&p, &kept));
+    UNIT_CHECK(right(&p, &copy.b));
     counts_are(run, 1, 0, 0, 2);
     UNIT_INT(launch(run, &other), SCOUT_RUN_INVALID);
     UNIT_CHECK(strstr(error.text, "packed for this very operation") != NULL);
@@ -188,8 +195,7 @@ static void a_packed_weight_is_of_one_operation(void) {
              SCOUT_RUN_UNSUPPORTED);
     UNIT_CHECK(none == NULL && strstr(error.text, "takes the weight as it is") != NULL);
     scout_run_weight_free(weight);
-    run_free(&kept);
-    drop(&p), drop(&other), drop(&small);
+    drop(&p), drop(&copy), drop(&other), drop(&small);
     scout_run_close(run);
 }
 
