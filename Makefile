@@ -50,7 +50,7 @@
 ## make info                    what is built how, and which CUDA toolkit was found
 ##@ Variables
 ## MODE=release|debug|asan|tsan|fuzz CC=gcc|clang BUILD=folder V=1 (show commands) STATIC=1 (link the libraries in)
-## CUDA=no (leave the CUDA device out)
+## CUDA=no (leave the CUDA device out) KERNELS=quick (compile its kernels soon, to slow code, which is for tests)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:

@@ -2,6 +2,8 @@
 # everything else is built and `make cuda` says what is missing. CUDA_ARCHS: compute capabilities to build code for; the
 # last one also comes as PTX, which newer GPUs translate for themselves. No kernel has an instruction of 9.0a alone: with
 # plain 9.0 the code is the same byte for byte, and nvcc makes it of the PTX instead of translating each file twice.
+# KERNELS=quick: compiled in a fifth of the time into slow code, for tests where no GPU is. It has places of its own, and
+# never lies beside the programs.
 
 CUDA_ARCHS ?= 90
 CUDA_ROOT = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
@@ -10,9 +12,16 @@ CUDA_KERNELS := $(sort $(wildcard kernels/*/*.cu))
 CUDA_C_FILES := $(CUDA_SOURCES) $(sort $(wildcard scout/cuda/*/*.h kernels/*/*.h))
 CUDA_NAMES := $(foreach n,tiles stages clusters,$(BUILD)/cuda/gen/lt_$(n).inc)
 # Kernels are the same whatever the mode, and take minutes: one place for all, by the GPUs that they are for.
-KERNEL_BUILD = out/build/kernels-$(subst $(eval) ,-,$(strip $(CUDA_ARCHS)))
+KERNEL_BUILD = out/build/kernels-$(subst $(eval) ,-,$(strip $(CUDA_ARCHS)))$(KERNELS:%=-%)
 CUDA_OBJECTS = $(patsubst %.c,$(BUILD)/cuda/%.o,$(CUDA_SOURCES) scout/device/libraries.c) $(CUDA_KERNELS:%.cu=$(KERNEL_BUILD)/%.o)
+ifneq ($(filter-out quick,$(KERNELS)),)
+$(error KERNELS=$(KERNELS) is not known; it is quick, or not given)
+endif
+ifeq ($(KERNELS),quick)
+CUDA_DEVICE := $(BUILD)/quick/scout_cuda.so
+else
 CUDA_DEVICE := $(BIN)/scout_cuda.so
+endif
 DIST ?= out/dist
 DIST_BUILD ?= out/build/dist
 DIST_ARCHS := 80 89 90 100
@@ -31,8 +40,9 @@ CUDA_HOST_FLAGS := -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Werror,-fno-exceptio
 ifneq ($(NVCC),)
 CUDA_MAJOR := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
 CUDA_PACKING := $(if $(filter 10 11 12,$(CUDA_MAJOR)),-Xfatbin -compress-all,--compress-mode=size)
+CUDA_LEVEL := -O3 $(if $(filter quick,$(KERNELS)),$(if $(filter 10 11 12,$(CUDA_MAJOR)),,-Ofc=max))
 endif
-CUDA_NVCC_FLAGS = -std=c++17 -I. -O3 -lineinfo -Werror all-warnings $(CUDA_PACKING) -Xcompiler $(CUDA_HOST_FLAGS) $(CUDA_TARGETS)
+CUDA_NVCC_FLAGS = -std=c++17 -I. $(CUDA_LEVEL) -lineinfo -Werror all-warnings $(CUDA_PACKING) -Xcompiler $(CUDA_HOST_FLAGS) $(CUDA_TARGETS)
 
 .PHONY: cuda dist
 ifeq ($(NVCC),)
@@ -43,7 +53,7 @@ all: $(CUDA_DEVICE)
 cuda: $(CUDA_DEVICE)
 endif
 
-CUDA_FLAGS_TEXT := $(CC) $(CUDA_CFLAGS) $(NVCC) $(CUDA_NVCC_FLAGS) $(CUDA_OBJECTS)
+CUDA_FLAGS_TEXT := $(CC) $(CUDA_CFLAGS) $(CUDA_SOURCES) $(CUDA_KERNELS)
 $(BUILD)/cuda/flags: $(call unless_holds,$(BUILD)/cuda/flags,$(CUDA_FLAGS_TEXT))
 	@mkdir -p $(@D); printf '%s\n' '$(CUDA_FLAGS_TEXT)' > $@
 KERNEL_FLAGS_TEXT := $(NVCC) $(CUDA_NVCC_FLAGS)
@@ -82,7 +92,7 @@ $(KERNEL_BUILD)/kernels/%.o: kernels/%.cu $(KERNEL_BUILD)/flags
 	$(Q)$(NVCC) $(CUDA_NVCC_FLAGS) -MMD -MP -c -o $@ $<
 
 # Linked with the runtime inside and nothing of cuBLAS: which library is used is decided, and said, at run time.
-$(BUILD)/bin/scout_cuda.so: $(CUDA_OBJECTS) $(BUILD)/cuda/flags
+$(BUILD)/bin/scout_cuda.so $(BUILD)/quick/scout_cuda.so: $(CUDA_OBJECTS) $(BUILD)/cuda/flags
 	$(say) LINK $@
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $(filter %.o,$^) -L$(CUDA_ROOT)/lib64 \

@@ -11,8 +11,8 @@ install: $(PROGRAMS)
 	install -D -m 755 -- $(ANALYZE) "$$INSTALL_ROOT/bin/analyze"
 	install -D -m 755 -- $(FRONT) "$$INSTALL_ROOT/bin/ceiling-scout"
 	install -D -m 755 -t "$$INSTALL_ROOT/lib/ceiling-scout" -- $(FRONT_SCRIPTS)
-	$(Q)if [[ -e $(CUDA_DEVICE) ]]; then \
-	  install -D -m 755 -- $(CUDA_DEVICE) "$$INSTALL_ROOT/lib/ceiling-scout/scout_cuda.so"; fi
+	$(Q)if [[ -e $(BIN)/scout_cuda.so ]]; then \
+	  install -D -m 755 -- $(BIN)/scout_cuda.so "$$INSTALL_ROOT/lib/ceiling-scout/scout_cuda.so"; fi
 	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/scout/op"
 	$(Q)for header in $(PLUGIN_HEADERS); do install -m 644 -- "$$header" "$$INSTALL_ROOT/include/ceiling-scout/$$header"; done
 	$(Q)find LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs -type f ! -path '*/build/*' -exec \

@@ -185,25 +185,44 @@ static void blame(replay_unit *u, int lane, const scout_why *why) {
     u->wanes = *why;
 }
 
-/* A launch that failed names its operation. */
-scout_answer replay_launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
-                               scout_answer (*launch)(replay *r, const replay_step *s, int lane, uint32_t copy,
-                                                      void *stream, scout_why *why)) {
-    const replay_course *c = &r->courses[lane];
+scout_answer replay_each(replay *r, int order, replay_visit *visit, void *context, const replay_step **at) {
+    const replay_course *c = &r->courses[order];
     for (int k = 0, end; k < c->count; k = end) { /* neighbours that run as often are the body of a loop */
         const int64_t times = r->steps[c->steps[k]].times;
         for (end = k + 1; times > 1 && end < c->count && r->steps[c->steps[end]].times == times;) end++;
         for (int64_t n = 0; n < times; n++)
-            for (int at = k; at < end; at++) {
-                const replay_step *s = &r->steps[c->steps[at]];
-                if (!replay_takes_part(r, s)) continue;
-                const scout_answer answer = launch(r, s, lane, copy, stream, why);
-                if (answer == SCOUT_OK) continue;
-                blame(&r->units[s->unit], lane, why);
-                return answer;
+            for (int which = k; which < end; which++) {
+                *at = &r->steps[c->steps[which]];
+                if (!replay_takes_part(r, *at)) continue;
+                const scout_answer answer = visit(context, *at);
+                if (answer != SCOUT_OK) return answer;
             }
     }
     return SCOUT_OK;
+}
+
+typedef struct launching {
+    replay *replay;
+    int lane;
+    uint32_t copy;
+    void *stream;
+    scout_why *why;
+    replay_launcher *launch;
+} launching;
+
+static scout_answer launch_one(void *context, const replay_step *s) {
+    const launching *l = context;
+    return l->launch(l->replay, s, l->lane, l->copy, l->stream, l->why);
+}
+
+/* A launch that failed names its operation. */
+scout_answer replay_launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
+                               replay_launcher *launch) {
+    launching l = {r, lane, copy, stream, why, launch};
+    const replay_step *at = NULL;
+    const scout_answer answer = replay_each(r, lane, launch_one, &l, &at);
+    if (answer != SCOUT_OK) blame(&r->units[at->unit], lane, why);
+    return answer;
 }
 
 /* ---- lanes ---- */
@@ -359,7 +378,8 @@ static bool run_to_end(replay *r, int lane) {
 }
 
 /* Deep models may end in infinities, and kernels may treat these in other times: a run by default, and what it ends in.
- * That of the plan is held against it once. */
+ * That of the plan is held against it once, where both compute with the same numbers, and each against what is exact.
+ */
 static void look_at_end(replay *r) {
     const replay_course *c = &r->courses[0];
     int last = c->count - 1;
@@ -370,6 +390,7 @@ static void look_at_end(replay *r) {
     unsigned char *const want = replay_check_ends(r, 0);
     unsigned char *const got = want && run_to_end(r, 1) ? replay_check_ends(r, 1) : NULL;
     if (got) replay_check_end(r, want, got);
+    if (got && r->pass.exact) replay_exact(r, whole(&r->lanes[0]) - 1, want, got);
     free(want);
     free(got);
 }

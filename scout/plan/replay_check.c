@@ -56,16 +56,21 @@ static uint64_t size_of(uint32_t type) {
 }
 
 /* What is no number in both is the same; in one, infinite. */
-double replay_check_distance(const scout_tensor *of, const unsigned char *want, const unsigned char *got) {
+double replay_check_off(uint32_t want_type, const unsigned char *want, uint32_t got_type, const unsigned char *got,
+                        uint64_t count) {
     double off = 0, all = 0;
-    for (uint64_t k = 0; k < of->bytes / size_of(of->type); k++) {
-        const double x = element(of->type, want, k), y = element(of->type, got, k);
+    for (uint64_t k = 0; k < count; k++) {
+        const double x = element(want_type, want, k), y = element(got_type, got, k);
         if (isfinite(x) != isfinite(y)) return INFINITY;
         if (!isfinite(x)) continue;
         off += (x - y) * (x - y);
         all += x * x;
     }
     return off == 0 ? 0 : all > 0 ? sqrt(off / all) : INFINITY;
+}
+
+double replay_check_distance(const scout_tensor *of, const unsigned char *want, const unsigned char *got) {
+    return replay_check_off(of->type, want, of->type, got, of->bytes / size_of(of->type));
 }
 
 bool replay_check_enough(const replay_unit *u) { return u->compared_bytes >= (uint64_t)128 << 20; }
@@ -258,8 +263,7 @@ static bool is_float(dtype type) {
     return type == DTYPE_FP32 || type == DTYPE_FP16 || type == DTYPE_BF16 || type == DTYPE_FP64;
 }
 
-/* The next output of the model that a step makes; -1: there is none. `bytes`: of those before it. */
-static int next_end(const replay *r, int tensor, size_t *bytes) {
+int replay_check_next_end(const replay *r, int tensor, size_t *bytes) {
     const operation_flow *f = replay_flow(r, 0);
     if (tensor >= 0) *bytes += (size_t)f->tensors[tensor].bytes;
     for (int k = tensor + 1; k < f->tensor_count; k++) {
@@ -274,9 +278,10 @@ unsigned char *replay_check_ends(replay *r, int lane) {
     size_t bytes = 0, at = 0;
     scout_answer answer = SCOUT_OK;
     scout_why why;
-    for (int k = next_end(r, -1, &bytes); k >= 0;) k = next_end(r, k, &bytes);
+    for (int k = replay_check_next_end(r, -1, &bytes); k >= 0;) k = replay_check_next_end(r, k, &bytes);
     unsigned char *const to = malloc(bytes + 1);
-    for (int k = next_end(r, -1, &at); to && k >= 0 && answer == SCOUT_OK; k = next_end(r, k, &at)) {
+    for (int k = replay_check_next_end(r, -1, &at); to && k >= 0 && answer == SCOUT_OK;
+         k = replay_check_next_end(r, k, &at)) {
         const replay_place place = {.region = REPLAY_ACTIVATIONS, .at = r->memory.item_of[k]};
         answer = r->api->download(r->device, to + at, replay_memory_at(r, &place, lane, 0),
                                   (uint64_t)replay_flow(r, 0)->tensors[k].bytes, &why);
@@ -290,7 +295,7 @@ unsigned char *replay_check_ends(replay *r, int lane) {
 void replay_check_end(replay *r, const unsigned char *want, const unsigned char *got) {
     size_t at = 0;
     r->ends.compared = 0;
-    for (int k = next_end(r, -1, &at); k >= 0; k = next_end(r, k, &at)) {
+    for (int k = replay_check_next_end(r, -1, &at); k >= 0; k = replay_check_next_end(r, k, &at)) {
         const operation_tensor *t = &replay_flow(r, 0)->tensors[k];
         const scout_tensor of = {.type = (uint32_t)t->type, .bytes = (uint64_t)t->bytes};
         const double error = replay_check_distance(&of, want + at, got + at);

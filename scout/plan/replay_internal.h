@@ -1,6 +1,6 @@
 /* What the parts of a replay share: replay.c makes its steps and times them, replay_groups.c says which of them the
  * plan takes, replay_memory.c owns what they run on, replay_pieces.c times a run that others disturb, replay_check.c
- * holds one lane against the other, replay_json.c tells what came of it. */
+ * holds one lane against the other, replay_exact.c both against fp32, replay_json.c tells what came of it. */
 #pragma once
 
 #include "scout/device/choice.h"
@@ -169,6 +169,13 @@ struct replay {
         int compared, worst; /* worst: a tensor */
         double error;
     } ends;
+    struct {                         /* the same held against what fp32 makes of them */
+        bool known;                  /* else why says for which reason; code "": nothing was asked */
+        bool worse;                  /* the plan is further off than rounding in another order explains */
+        int worst;                   /* a tensor: that where the plan does worst beside the default */
+        double errors[REPLAY_LANES]; /* of it, by lane */
+        scout_why why;
+    } exact;
     scout_answer answer;
     scout_why why;
 };
@@ -202,6 +209,8 @@ void replay_memory_close(replay *r);
 void replay_memory_tensors(const replay *r, const replay_step *s, int order, const choice *c, uint32_t copy,
                            void **tensors);
 void *replay_memory_at(const replay *r, const replay_place *p, int order, uint32_t copy);
+/* A slot's content once more, wherever it is wanted. */
+scout_answer replay_memory_fill(replay *r, size_t slot, uint32_t copy, void *to, scout_why *why);
 
 /* One launch of a step by the implementation of that lane. */
 scout_answer replay_launch(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream, scout_why *why);
@@ -226,11 +235,23 @@ void replay_count_nonfinite(replay *r, const replay_step *s);
 /* The model's outputs after a run of a lane. NULL: the host has no memory for them, or the device is lost. */
 unsigned char *replay_check_ends(replay *r, int lane);
 void replay_check_end(replay *r, const unsigned char *want, const unsigned char *got); /* of both lanes: `ends` */
+/* The next output of the model that a step makes, by its tensor; -1: there is none. `bytes`: of those before it. */
+int replay_check_next_end(const replay *r, int tensor, size_t *bytes);
+/* The norm of the difference over that of what is wanted, of so many elements of these types. */
+double replay_check_off(uint32_t want_type, const unsigned char *want, uint32_t got_type, const unsigned char *got,
+                        uint64_t count);
+/* replay_exact.c: the model in fp32 on the same numbers, `copy` of its weights, and how far each lane's ends are off.
+ */
+void replay_exact(replay *r, uint32_t copy, const unsigned char *by_default, const unsigned char *planned);
 
-/* All launches of a run of that lane, in its order. What failed is to blame for it. */
+/* Every launch of a run in an order, loops and all, until one fails; `at`: that one. */
+typedef scout_answer replay_visit(void *context, const replay_step *s);
+scout_answer replay_each(replay *r, int order, replay_visit *visit, void *context, const replay_step **at);
+/* All launches of a run of that lane. What failed is to blame for it. */
+typedef scout_answer replay_launcher(replay *r, const replay_step *s, int lane, uint32_t copy, void *stream,
+                                     scout_why *why);
 scout_answer replay_launch_all(replay *r, int lane, uint32_t copy, void *stream, scout_why *why,
-                               scout_answer (*launch)(replay *r, const replay_step *s, int lane, uint32_t copy,
-                                                      void *stream, scout_why *why));
+                               replay_launcher *launch);
 void replay_look_at_lanes(replay *r); /* how much they launch by now */
 
 /* replay_pieces.c: runs on a device that tells what other work took from it. */

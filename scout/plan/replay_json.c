@@ -48,6 +48,18 @@ static json_t *ends_json(const replay *r, json_builder *b) {
     return to;
 }
 
+static json_t *exact_json(const replay *r, json_builder *b) {
+    json_t *to = json_new_object(b);
+    if (!r->exact.known) {
+        json_put_text(b, to, "not", r->exact.why.text);
+        return to;
+    }
+    json_put_int(b, to, "worst", r->exact.worst);
+    for (int k = 0; k < REPLAY_LANES; k++) json_put_known(b, to, lane_names[k], r->exact.errors[k]);
+    json_put_bool(b, to, "worse", r->exact.worse);
+    return to;
+}
+
 /* All launches of an operation, or of a fusion, in a run of each lane that has some. */
 static json_t *in_place_json(const replay *r, json_builder *b) {
     json_t *list = json_new_array(b);
@@ -93,6 +105,7 @@ static json_t *facts_json(const replay *r, json_builder *b) {
     json_put(b, to, "memory", memory_json(r, b));
     json_put(b, to, "check", check_json(r, b));
     if (r->ends.compared > 0) json_put(b, to, "ends", ends_json(r, b));
+    if (r->exact.known || r->exact.why.code[0]) json_put(b, to, "exact", exact_json(r, b));
     if (r->nonfinite > 0) json_put_int(b, to, "nonfinite", r->nonfinite);
     json_put(b, to, "left_out", out);
     json_put(b, to, "as_default", waned);

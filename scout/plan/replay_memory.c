@@ -427,7 +427,7 @@ static uint64_t seed_of(const replay *r, size_t slot, uint32_t copy) {
     return mix_bits(mix_bits(r->pass.seed) + ((uint64_t)slot << 8) + copy);
 }
 
-static scout_answer fill(replay *r, size_t slot, uint32_t copy, void *to, scout_why *why) {
+scout_answer replay_memory_fill(replay *r, size_t slot, uint32_t copy, void *to, scout_why *why) {
     const replay_slot *s = &r->slots[slot];
     uint64_t seed = seed_of(r, slot, copy);
     const uint32_t how = bench_fill(&s->like, &seed);
@@ -448,7 +448,7 @@ static scout_answer fill_slots(replay *r, scout_why *why) {
     for (size_t k = 0; k < r->slot_count && answer == SCOUT_OK; k++) {
         const replay_slot *s = &r->slots[k];
         for (uint32_t c = 0; c < (s->region == REPLAY_WEIGHTS ? r->memory.copies : 1) && answer == SCOUT_OK; c++)
-            if (s->read && s->bytes > 0) answer = fill(r, k, c, slot_at(r, s, c), why);
+            if (s->read && s->bytes > 0) answer = replay_memory_fill(r, k, c, slot_at(r, s, c), why);
     }
     return answer;
 }
@@ -494,7 +494,7 @@ static scout_answer pack(replay *r, const replay_step *s, const choice *c, uint3
     double seconds = 0;
     const int slot = s->places[c->needs.packs - 1].at;
     scout_answer answer = SCOUT_OK;
-    if (!r->slots[slot].read) answer = fill(r, (size_t)slot, copy, r->memory.base[REPLAY_SCRATCH], why);
+    if (!r->slots[slot].read) answer = replay_memory_fill(r, (size_t)slot, copy, r->memory.base[REPLAY_SCRATCH], why);
     if (answer == SCOUT_OK) answer = r->api->record(r->device, 0, 1, enqueue_pack, &p, &sequence, why);
     if (answer == SCOUT_OK) answer = r->api->run(r->device, sequence, 1, &seconds, why);
     if (sequence && answer != SCOUT_LOST) r->api->drop(r->device, sequence);

@@ -265,8 +265,8 @@ static json_t *groups_json(const replay_run *w, json_builder *b) {
 }
 
 static json_t *model_json(const replay_run *w, json_builder *b) {
-    static const char *const copied[] = {"launches", "bound",     "memory",     "check",
-                                         "ends",     "nonfinite", "as_default", "apart"};
+    static const char *const copied[] = {"launches", "bound",     "memory",     "check", "ends",
+                                         "exact",    "nonfinite", "as_default", "apart"};
     static const char *const seen[] = {"clock_mhz", "power_w", "temperature_c", "throttle"};
     const run *r = w->r;
     const json_t *first = run_replay_row(w->measurement, "default"), *best = run_replay_row(w->measurement, "best");
@@ -326,11 +326,12 @@ static void settle_plan(replay_run *w) {
     run_plan_count(r, &w->plan);
 }
 
-/* Rounding apart, which a deep model's made-up weights may make more of. */
+/* Rounding apart, which a deep model's made-up weights may make more of. How much of it is rounding fp32 tells. */
 static const double most_end_error = 0.25;
 
 static bool ends_elsewhere(const replay_run *w) {
-    const json_t *ends = json_object_get(w->facts, "ends");
+    const json_t *ends = json_object_get(w->facts, "ends"), *exact = json_object_get(w->facts, "exact");
+    if (json_object_get(exact, "worse")) return json_is_true(json_object_get(exact, "worse"));
     return ends && !(json_get_number(ends, "error") <= most_end_error);
 }
 

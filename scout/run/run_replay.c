@@ -118,6 +118,7 @@ static json_t *job_of(replay_run *w, const run_device *d) {
     }
     if (w->pass == 1 || figures_hold_again(w->measurement)) json_put_real(&b, to, "hold_s", hold_s);
     json_put_bool(&b, to, "in_place", w->pass > 1 && w->pass <= 1 + IN_PLACE_PASSES);
+    if (w->alone && w->pass == 1) json_put_bool(&b, to, "exact", true);
     if (w->traces) json_put_bool(&b, to, "trace", true);
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     json_put(&b, to, "flow", operation_flow_to_json(r->list.flow, &b));
@@ -246,6 +247,8 @@ static const char *why_untraced(const replay_run *w, const status *st) {
                                                 : "its tracer saw no kernel";
 }
 
+static const char *const first_alone[] = {"ends", "exact"}; /* what the first pass alone looks at */
+
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
     replay_run *w = context;
     const json_t *told = json_object_get(result, "replay");
@@ -277,7 +280,9 @@ static void done(void *context, int device, int job, const json_t *result, const
     json_t *const facts = json_deep_copy(json_object_get(result, "replay"));
     if (facts && w->facts && json_get_int(json_object_get(facts, "check"), "compared", 0) == 0)
         json_object_set(facts, "check", json_object_get(w->facts, "check")); /* of the first pass */
-    if (facts && json_object_get(w->facts, "ends")) json_object_set(facts, "ends", json_object_get(w->facts, "ends"));
+    for (size_t k = 0; facts && k < sizeof first_alone / sizeof *first_alone; k++)
+        if (json_object_get(w->facts, first_alone[k]))
+            json_object_set(facts, first_alone[k], json_object_get(w->facts, first_alone[k]));
     if (facts && json_object_get(facts, "trace")) { /* of a host, which tells it as it goes: the last one */
         json_decref(w->trace);
         w->trace = json_incref(json_object_get(facts, "trace"));
@@ -317,7 +322,7 @@ static double default_us(const replay_run *w) {
 
 bool run_replay(run *r, double end_s, bool alone, status *st) {
     const bool least = alone || r->budget.end == 0; /* without a budget the least of passes is made */
-    replay_run w = {.r = r, .end_s = end_s, .least = least, .device = -1};
+    replay_run w = {.r = r, .end_s = end_s, .least = least, .alone = alone, .device = -1};
     int parts = 0;
     if (run_model_refuse_links(r, st)) return false;
     read_shares(&w);

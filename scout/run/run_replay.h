@@ -21,6 +21,7 @@ typedef struct replay_run {
     json_t *measurement, *facts; /* owned */
     double end_s;                /* no pass begins later, but for the least of them; infinite: none is too late */
     bool least;                  /* the least is made whatever it takes */
+    bool alone;                  /* --replay: outputs are held against fp32, too */
     double begun_s, took_s;      /* of the last pass */
     int pass, device;            /* device: the one that does all; -1: not known */
     bool over, again;            /* again: it was begun again */

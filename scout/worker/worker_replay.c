@@ -153,6 +153,7 @@ json_t *worker_jobs_replay(worker *w, const json_t *body, worker_end *end) {
                               .seed = (uint64_t)json_integer_value(json_object_get(body, "seed")),
                               .hold_s = worker_request_number(body, "hold_s", 0),
                               .in_place = json_is_true(json_object_get(body, "in_place")),
+                              .exact = json_is_true(json_object_get(body, "exact")),
                               .trace = json_is_true(json_object_get(body, "trace"))};
     json_t *result = replay_run(r->replay, &pass, &end->answer, &end->why);
     if (!result) worker_replay_forget(w);

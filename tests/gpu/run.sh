@@ -390,12 +390,12 @@ part_quick() { # whole models in the time that a person waits; QUICK: made by mo
 part_allocations() { # fresh processes beside one that holds random allocations
     "$here/repeat_beside.py" "$BIN" "$part/results" | tee "$part/repeat_beside.txt"
 }
-part_whole() { # models of part quick as a whole, by the defaults and by what is proven
+part_whole() { # models of parts quick and models as a whole, by the defaults and by what is proven, and both beside fp32
     local folder name
-    for folder in "$RESULTS"/quick/results/*@*/; do
+    for folder in "$RESULTS"/quick/results/*@*/ "$RESULTS"/models/*@*/; do
         name=$(basename "$folder")
-        if [[ $name == *_again || $name == *_quarter ]]; then continue; fi
-        timed "$name" "$scout" --replay "$folder" "${library[@]}" --cache-dir "$cache"
+        if [[ ! -d $folder || $name == *_again || $name == *_quarter ]]; then continue; fi
+        timed "$name" "$scout" --replay "$folder" --budget 10 "${library[@]}" --cache-dir "$cache"
         cp "$folder/model.json" "$part/$name.json"
         cat "$part/$name.txt"
     done

@@ -63,6 +63,7 @@ check "a replay with groups: it is told" grep -q 'operations in .* groups' stdou
 check "groups of several are in it" field model/model.json "0 < r['groups']['fused'] and r['groups']['groups'] < r['groups']['operations'] == r['launches']"
 check "a plan needs fewer launches" field model/model.json "r['groups']['launches'] == r['groups']['groups']"
 check "each was held against its parts" field model/model.json "r['check']['error'] <= r['check']['tolerance'] and r['apart'] == []"
+check "a replay alone asks for fp32" field model/model.json "r['exact'] == {'not': 'it computes in fp32 itself'}"
 check "the plan takes every occurrence once" field model/plan.json \
     "sorted(k for g in r['groups'] for k in g[1:]) == list(range(len(json.load(open('model/ops.json'))['graph']['occurrences'])))"
 check "its groups are sites" python3 - <<'END'

@@ -25,7 +25,8 @@ static product make(int64_t m, int64_t n, int64_t k) {
                      {.size = sizeof(scout_run_gemm_more), .weight = 'b'}};
 }
 
-/* The weight lies with its columns in rows: what every processor packs. oneDNN with AVX2 alone takes others as they are. */
+/* The weight lies with its columns in rows: what every processor packs. oneDNN with AVX2 alone takes others as they
+ * are. */
 static void turn(product *p) {
     const int64_t k = p->b.dims[0];
     p->b.strides[0] = 1, p->b.strides[1] = k;
