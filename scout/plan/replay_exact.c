@@ -39,7 +39,7 @@ static scout_answer make_room(exact *e, room *of, uint64_t bytes) {
     const scout_device_api *api = e->replay->api;
     if (of->bytes >= bytes && of->at) return SCOUT_OK;
     if (of->at) api->release(e->replay->device, of->at);
-    *of = (room){NULL};
+    *of = (room){.at = NULL};
     const scout_answer answer = api->alloc(e->replay->device, bytes, &of->at, &e->why);
     if (answer == SCOUT_OK) of->bytes = bytes;
     return answer;

@@ -103,6 +103,7 @@ def references():
         Case("node_with_unnamed_outputs", LOOSE, net([node("Relu", "x", [""]), RELU])),
         Case("node_without_op_type", BAD, net([blob(1, "x") + blob(2, "y")])),
         Case("node_unknown_op", (1,), net([node("NoSuchOperator")])),
+        Case("node_unknown_op_without_tensors", (1,), net([node("NoSuchOperator", [], [])], inputs=[], outputs=[])),
         Case("node_too_few_inputs", BAD, net([node("Conv")]), pattern="Conv"),
         Case("node_too_many_inputs", BAD, net([node("Relu", "x x x")]), pattern="Relu"),
         Case("node_too_many_outputs", BAD, net([node("Relu", "x", "y z")]), pattern="Relu"),
