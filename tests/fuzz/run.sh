@@ -8,10 +8,10 @@ seconds=${1:-60}
 jobs=${2:-1}
 here=tests/fuzz
 out=out/fuzz
-programs=${BUILD:-out/build/fuzz-clang}/fuzz
+programs=${BUILD:-out/build/asan-clang}/fuzz
 passed=0 failed=0
 
-make --no-print-directory -j"$(nproc)" MODE=fuzz CC=clang fuzzers
+make --no-print-directory -j"$(nproc)" MODE=asan CC=clang fuzzers
 mkdir -p "$out/corpus" "$out/found" "$out/scout/corpus" "$out/scout/seeds" "$out/scout/found"
 mkdir -p "$out/analyze/corpus" "$out/analyze/seeds" "$out/analyze/found"
 mkdir -p "$out/dispatch/corpus" "$out/dispatch/seeds" "$out/dispatch/found"

@@ -9,12 +9,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/../pool.sh"
 
 # Programs that are not run like the others. alone: compares times of this machine, so no other program runs beside it.
 # slow: seconds of one core; `make check` leaves it out, `make unit` and `make test` begin with it.
+# numbers: slow as well, and all of its memory is that of others: under sanitizers, minutes that find nothing.
 declare -A special=(
     [test_cpu]=alone            # eight times the work takes at least twice as long
     [test_others]=alone         # what else runs on the machine, counted over tenths of a second
-    [test_timing_coverage]=slow # ten thousand simulated measurements
-    [test_chain_source]=slow    # NVRTC compiles every operator in every type
-    [test_compare_nights]=slow  # thousands of simulated nights
+    [test_timing_coverage]=numbers # ten thousand simulated measurements
+    [test_chain_source]=numbers    # NVRTC compiles every operator in every type
+    [test_compare_nights]=numbers  # thousands of simulated nights
     [test_history_nights]=slow  # hundreds of them, each kept in a database
 )
 
@@ -52,6 +53,7 @@ for program in "$folder"/test_*; do
     case ${special[${program##*/}]:-usual} in
         alone) alone+=("$program") ;;
         slow) slow+=("$program") ;;
+        numbers) if [[ $folder != *asan* ]]; then slow+=("$program"); fi ;;
         *) usual+=("$program") ;;
     esac
 done
