@@ -26,6 +26,7 @@ PER_BYTE, ROOM = 50, 64 << 20  # of a file that is written
 LARGE = 2 << 20        # of a file that another process reads
 FULL = 1 << 30          # where the disk is said to be full
 PATIENCE = 20           # seconds before a run is killed
+TRIES = 3               # of one that takes too long
 LINE, LINES = 2048, 200  # longest line of stderr, and how many
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 WARNING = "extract_ops: warning: "
@@ -142,7 +143,20 @@ def wrong_written(out):
 
 
 def check(program, case):
-    """The run, and None where all is well, else what to print."""
+    """The run, and None where all is well, else what to print. What else runs only adds to a time: the least of a few counts."""
+    for left in reversed(range(TRIES)):
+        run, wrong = check_once(program, case)
+        if not wrong or run.cpu <= case["seconds"] or left == 0:
+            break
+    if not wrong:
+        return run, None
+    shown = " ".join(map(shlex.quote, run.command[:2] + ["-o", "ops.json", "--tensors", "tensors.json"] + case["args"]))
+    said = "\n".join("    | " + l for l in run.stderr[:3000].splitlines()[:12])
+    return run, "FAILED %s: %s\n    %s\n%s" % (case["name"], "; ".join(wrong), ascii(shown)[1:-1], ascii(said)[1:-1].replace("\\n", "\n"))
+
+
+def check_once(program, case):
+    """The run, and what is wrong with it."""
     before = listing(case["home"])
     with tempfile.TemporaryDirectory(dir=MEMORY) as out:
         run = Run(program, case, out)
@@ -151,11 +165,7 @@ def check(program, case):
             wrong = wrong_written(out) or list(filter(None, [refusal(os.path.join(out, "ops.json"))]))
     if listing(case["home"]) != before:
         wrong.append("the model's folder has changed")
-    if not wrong:
-        return run, None
-    shown = " ".join(map(shlex.quote, run.command[:2] + ["-o", "ops.json", "--tensors", "tensors.json"] + case["args"]))
-    said = "\n".join("    | " + l for l in run.stderr[:3000].splitlines()[:12])
-    return run, "FAILED %s: %s\n    %s\n%s" % (case["name"], "; ".join(wrong), ascii(shown)[1:-1], ascii(said)[1:-1].replace("\\n", "\n"))
+    return run, wrong
 
 
 def listing(folder):

@@ -38,10 +38,12 @@ static pthread_once_t team_once = PTHREAD_ONCE_INIT;
 #ifdef HAS_LEAK_CHECKER
 __attribute__((visibility("default"))) const char *__lsan_default_options(void);
 const char *__lsan_default_options(void) { return "use_tls=0:print_suppressions=0"; }
-/* Without thread-local memory it takes the loader's own lists, its last error and what a thread keeps by keys for lost.
- */
+/* Without thread-local memory it takes the loader's own lists, its last error, what a thread keeps by keys and what
+ * OpenMP keeps of it for lost. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:ld-linux\nleak:_dlerror_run\nleak:pthread_setspecific"; }
+const char *__lsan_default_suppressions(void) {
+    return "leak:ld-linux\nleak:_dlerror_run\nleak:pthread_setspecific\nleak:libgomp";
+}
 #endif
 
 typedef struct team_call {
