@@ -16,7 +16,7 @@ declare -A special=(
     [test_timing_coverage]=numbers # ten thousand simulated measurements
     [test_chain_source]=numbers    # NVRTC compiles every operator in every type
     [test_compare_nights]=numbers  # thousands of simulated nights
-    [test_history_nights]=slow  # hundreds of them, each kept in a database
+    [test_history_nights]=slow     # hundreds of them, each kept in a database
 )
 
 quick=0
@@ -25,6 +25,8 @@ if [[ ${1:-} == --quick ]]; then
     shift
 fi
 folder=${1:?usage: tests/unit/run.sh [--quick] FOLDER [PART]} part=${2:-}
+# Freed memory that the sanitizer holds back is new memory for each run: a part of the usual will do.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=16}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
