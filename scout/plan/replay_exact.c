@@ -253,7 +253,7 @@ static scout_answer compare_all(exact *e, const unsigned char *const *ends) {
     size_t bytes = 0;
     double most = -1;
     for (int k = replay_check_next_end(r, -1, &bytes); k >= 0; k = replay_check_next_end(r, k, &bytes)) {
-        double errors[REPLAY_LANES];
+        double errors[REPLAY_LANES] = {0};
         for (int lane = 0; lane < REPLAY_LANES; lane++) {
             const scout_answer answer = compare(e, k, ends[lane] + bytes, &errors[lane]);
             if (answer != SCOUT_OK) return answer;
