@@ -31,8 +31,9 @@
 ## make wheel                   the same as a Python package: out/wheel/ceiling_scout-….whl, for pip install
 ## make clean                   remove bin/ and the build folders; `make distclean` removes all of out/
 ##@ Development
-## make debug | asan | tsan     build in that mode (asan: address and undefined-behaviour sanitizers; tsan: threads)
-## make fuzz                    the fuzzers, by clang
+## make debug | asan | tsan | fuzz
+##                              build in that mode (asan: address and undefined-behaviour sanitizers; tsan: threads; fuzz: libFuzzer,
+##                              clang)
 ## make unit                    build and run the unit tests of the mode
 ## make cli golden              the command line's tests; the stored ops.json of models/, the stored summaries of an H200's reports
 ## make page                    open report.html in Chromium and look at it (skipped where there is none)
@@ -48,7 +49,7 @@
 ## make cuda                    bin/scout_cuda.so, the CUDA device (`make` builds it too where the CUDA toolkit is)
 ## make info                    what is built how, and which CUDA toolkit was found
 ##@ Variables
-## MODE=release|debug|asan|tsan CC=gcc|clang BUILD=folder V=1 (show commands) STATIC=1 (link the libraries in)
+## MODE=release|debug|asan|tsan|fuzz CC=gcc|clang BUILD=folder V=1 (show commands) STATIC=1 (link the libraries in)
 ## CUDA=no (leave the CUDA device out) KERNELS=quick (compile its kernels soon, to slow code, which is for tests)
 
 .DEFAULT_GOAL := all
@@ -105,10 +106,8 @@ include mk/scripted.mk
 .PHONY: all help info debug asan tsan fuzz
 all: $(PROGRAMS)
 
-debug asan tsan:
-	$(Q)$(MAKE) --no-print-directory MODE=$@ modal
-fuzz:
-	$(Q)$(MAKE) --no-print-directory MODE=asan CC=clang fuzzers
+debug asan tsan fuzz:
+	$(Q)$(MAKE) --no-print-directory MODE=$@ $(if $(filter fuzz,$@),CC=clang) modal
 
 help:
 	@sed -n -e 's/^##@ \(.*\)/\n\1/p' -e 's/^## /  /p' Makefile

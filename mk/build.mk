@@ -46,9 +46,9 @@ FRONT := $(BIN)/ceiling-scout
 FRONT_SCRIPTS := scripts/profile.sh scripts/validate.sh scripts/zoo_fetch.sh
 
 .PHONY: modal units fuzzers FORCE
-modal: $(BUILT)
+modal: $(if $(filter fuzz,$(MODE)),fuzzers,$(BUILT))
 units: $(UNIT_PROGRAMS)
-fuzzers: $(FUZZ_PROGRAMS) # MODE=asan CC=clang
+fuzzers: $(FUZZ_PROGRAMS)
 
 # Changed flags rebuild everything; the same flags nothing. A removed source links again.
 FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL_LIBS)

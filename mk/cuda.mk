@@ -53,7 +53,7 @@ all: $(CUDA_DEVICE)
 cuda: $(CUDA_DEVICE)
 endif
 
-CUDA_FLAGS_TEXT := $(CC) $(CUDA_CFLAGS) $(CUDA_SOURCES) $(CUDA_KERNELS)
+CUDA_FLAGS_TEXT := $(CC) $(CUDA_CFLAGS) $(CUDA_ARCHS) $(CUDA_SOURCES) $(CUDA_KERNELS)
 $(BUILD)/cuda/flags: $(call unless_holds,$(BUILD)/cuda/flags,$(CUDA_FLAGS_TEXT))
 	@mkdir -p $(@D); printf '%s\n' '$(CUDA_FLAGS_TEXT)' > $@
 KERNEL_FLAGS_TEXT := $(NVCC) $(CUDA_NVCC_FLAGS)
@@ -101,7 +101,7 @@ $(BUILD)/bin/scout_cuda.so $(BUILD)/quick/scout_cuda.so: $(CUDA_OBJECTS) $(BUILD
 # A tree that can be put anywhere: what is installed, with the programs' libraries inside and the device with code for
 # every GPU in use. Without a toolkit a device from before is none.
 dist: export DIST_TREE := $(DIST)/ceiling-scout
-DIST_MAKE = $(MAKE) --no-print-directory STATIC=1 BUILD='$(DIST_BUILD)' CUDA_ARCHS='$(DIST_ARCHS)'
+DIST_MAKE = $(MAKE) --no-print-directory KERNELS= STATIC=1 BUILD='$(DIST_BUILD)' CUDA_ARCHS='$(DIST_ARCHS)'
 dist:
 	$(Q)rm -rf -- "$$DIST_TREE.new" $(if $(NVCC),,'$(DIST_BUILD)/bin/scout_cuda.so')
 	$(Q)$(DIST_MAKE) all

@@ -31,6 +31,7 @@ done <<'END'
 gcc         first
 asan        first
 tsan        first
+fuzzers     first
 tidy        below
 unit_asan   beside
 scout       beside
@@ -60,9 +61,10 @@ check_steps=(programs unit_quick cli_quick golden_reports rooms format golden)
 how+=([programs]=first [unit_quick]=first [cli_quick]=beside)
 
 step_gcc() { build all units scripted manual; } # and the CUDA device, where the toolkit is
-# By the other compiler: its warnings, its sanitizers and its fuzzers in one build.
-step_asan() { build MODE=asan CC=clang modal units fuzzers; }
+# By the other compiler: its warnings and its sanitizers in one build.
+step_asan() { build MODE=asan CC=clang modal units; }
 step_tsan() { build MODE=tsan out/build/tsan-gcc/unit/test_ahead out/build/tsan-gcc/unit/test_run_threads; }
+step_fuzzers() { build MODE=fuzz CC=clang fuzzers; }
 step_programs() { build bin/extract_ops bin/scout_batch bin/analyze units scripted; }
 step_unit() { tests/unit/run.sh $release/unit; }
 step_unit_quick() { tests/unit/run.sh --quick $release/unit; }

@@ -382,6 +382,7 @@ static bool run_to_end(replay *r, int lane) {
  */
 static void look_at_end(replay *r) {
     const replay_course *c = &r->courses[0];
+    if (r->pass.number == 1) r->ends.compared = 0, r->exact.known = false, r->exact.why = (scout_why){.code = ""};
     int last = c->count - 1;
     while (last >= 0 && !replay_takes_part(r, &r->steps[c->steps[last]])) last--;
     if (last < 0 || r->answer != SCOUT_OK || !run_to_end(r, 0)) return;

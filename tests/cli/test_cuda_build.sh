@@ -6,7 +6,7 @@ set -euo pipefail
 source "$ROOT/tests/cli/lib.sh"
 built=$ROOT/out/build/release-gcc/quick/scout_cuda.so
 object=$(dirname "$EXTRACT_OPS")/scout_cuda.so
-if [[ -e $built ]]; then object=$built; fi # the one for tests
+if [[ $built -nt $object ]]; then object=$built; fi # the one for tests
 
 if [[ ! -e $object ]]; then
     skip "no scout_cuda.so: the CUDA toolkit is not there"

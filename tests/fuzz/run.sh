@@ -8,10 +8,10 @@ seconds=${1:-60}
 jobs=${2:-1}
 here=tests/fuzz
 out=out/fuzz
-programs=${BUILD:-out/build/asan-clang}/fuzz
+programs=${BUILD:-out/build/fuzz-clang}/fuzz
 passed=0 failed=0
 
-make --no-print-directory -j"$(nproc)" MODE=asan CC=clang fuzzers
+make --no-print-directory -j"$(nproc)" MODE=fuzz CC=clang fuzzers
 mkdir -p "$out/corpus" "$out/found" "$out/scout/corpus" "$out/scout/seeds" "$out/scout/found"
 mkdir -p "$out/analyze/corpus" "$out/analyze/seeds" "$out/analyze/found"
 mkdir -p "$out/dispatch/corpus" "$out/dispatch/seeds" "$out/dispatch/found"
@@ -70,9 +70,9 @@ done
 say_why() { # FOLDER
     local input
     input=$(find "$1/found" -type f -newer "$scratch/begun" -print -quit)
-    if [[ -n $input ]]; then gzip -9c "$input" | base64 -w 200 | head -n 4 | sed 's/^/FAILED input.gz in base64: /'; fi
+    if [[ -n $input ]]; then gzip -9c "$input" | base64 -w 200 | sed -n 1,4p | sed 's/^/FAILED input.gz in base64: /'; fi
     grep -E 'ERROR|runtime error' "$1/log" | head -n 2 | sed 's/^/FAILED: /' || true
-    sed -nE '/fuzzer::/d; s/^ +(#[0-9]+) 0x[0-9a-f]+ in ([^ (]+).*[/(]([^/]+)$/FAILED at \1 \2 \3/p' "$1/log" | head -n 4
+    sed -nE '/fuzzer::/d; s/^ +(#[0-9]+) 0x[0-9a-f]+ in ([^ (]+).*[/(]([^/]+)$/FAILED at \1 \2 \3/p' "$1/log" | sed -n 1,4p
 }
 
 # What once crashed is tried again first. -timeout is per input; -rss_limit_mb covers the fuzzer's own memory too.
