@@ -84,9 +84,10 @@ static scout_answer build(exact *e, const operation *o, wide *to) {
 
 static scout_answer of_unit(exact *e, int unit, wide **out) {
     replay *r = e->replay;
-    const operation w = wide_operation(&r->units[unit].of->operation, &r->arena);
     *out = &e->units[unit];
-    const scout_answer answer = (*out)->built ? SCOUT_OK : build(e, &w, *out);
+    if ((*out)->built) return SCOUT_OK;
+    const operation w = wide_operation(&r->units[unit].of->operation, &r->arena);
+    const scout_answer answer = build(e, &w, *out);
     if (answer == SCOUT_OK && (*out)->op.tensor_count != r->units[unit].op.tensor_count)
         return scout_say(&e->why, SCOUT_NO, "layout", "in fp32 it has other tensors");
     return answer;

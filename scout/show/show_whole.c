@@ -124,10 +124,12 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
     if (ends && isfinite(error)) fprintf(out, "  outputs   off by %.2g of their norm from those by defaults\n", error);
     if (ends && !isfinite(error)) fputs("  outputs   infinite or no numbers, where those by defaults are not\n", out);
     const json_t *exact = json_object_get(root, "exact");
-    const double by_default = json_get_number(exact, "default"), planned = json_get_number(exact, "best");
-    if (isfinite(by_default) && isfinite(planned))
-        fprintf(out, "  fp32      the plan is off by %.2g of the norm of its outputs, the defaults by %.2g\n", planned,
-                by_default);
+    if (json_object_get(exact, "not")) fprintf(out, "  fp32      not compared: %s\n", json_get_text(exact, "not"));
+    const double planned = json_get_number(exact, "best"); /* absent: infinite */
+    if (json_object_get(exact, "worse"))
+        fprintf(out, "  fp32      the plan is off by %.2g of the norm of its outputs, the defaults by %.2g%s\n",
+                isfinite(planned) ? planned : INFINITY, json_get_number(exact, "default"),
+                json_is_true(json_object_get(exact, "worse")) ? ": the plan is not to be taken" : "");
     const int64_t nonfinite = json_get_int(root, "nonfinite", 0);
     if (nonfinite > 0)
         fprintf(out, "  numbers   %lld that it ends in are infinite or none: its weights are made up\n",

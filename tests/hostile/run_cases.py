@@ -146,7 +146,7 @@ def check(program, case):
     """The run, and None where all is well, else what to print. What else runs only adds to a time: the least of a few counts."""
     for left in reversed(range(TRIES)):
         run, wrong = check_once(program, case)
-        if left == 0 or [w for w in wrong if not w.endswith(" allowed") or "processor time" not in w] or not wrong:
+        if left == 0 or not wrong or any("processor time" not in w for w in wrong):
             break
     if not wrong:
         return run, None
