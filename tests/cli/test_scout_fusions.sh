@@ -33,7 +33,7 @@ for model in "${models[@]}"; do
     name=$(basename "$model" .onnx)
     run "$EXTRACT_OPS" "$model" --batch 1 --seq 32 -q -o "$name.json"
     if ((EXIT > 1)); then run "$EXTRACT_OPS" "$model" -q -o "$name.json"; fi
-    scout "$name.json" -o "$name" --device cpu --only fusion --budget 20
+    scout "$name.json" -o "$name" --device cpu --only fusion --budget 6
     check "$name: done" test "$EXIT" -le 1
     check "$name: all are right or say why" judge "$name"
     check "$name: files fit their schemas" fits_schema "$name"/fusions/*.json "$name/run.json"

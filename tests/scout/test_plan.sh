@@ -7,9 +7,9 @@ export CEILING_SCOUT_PATIENCE=1
 extract=$(dirname "$SCOUT")/extract_ops
 mkdir model
 run "$extract" "$ROOT/models/small_resnet.onnx" -q -o model/ops.json
-run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --no-fusions --budget 15
+run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --no-fusions --budget 8
 for pattern in "elementwise chain" "conv+bn+activation"; do
-    run "$SCOUT" model/ops.json -o model --device cpu --only "$pattern" --resume --budget 10
+    run "$SCOUT" model/ops.json -o model --device cpu --only "$pattern" --resume --budget 5
 done
 
 # In every pass fusions of these patterns were twice as fast as their parts, and all others slower.

@@ -12,7 +12,7 @@ fi
 export CEILING_SCOUT_PATIENCE=10 # real measurements on a machine that others use
 run "$extract" "$model" -o ops.json --dim batch=1 --dim seq=16
 check "extract_ops: exit 0" exits 0
-run "$SCOUT" ops.json --device cpu:0 --only recurrent -o out --budget 45
+run "$SCOUT" ops.json --device cpu:0 --only recurrent -o out --budget 20
 check "two layers are measured" test "$(grep -l '"status": "OK"' out/reports/recurrent*.json | wc -l)" = 2
 check "their baseline is a library's or ours" test "$(grep -lE '"baseline": "(onednn_recurrent|cpu_recurrent_steps)"' \
     out/reports/recurrent*.json | wc -l)" = 2

@@ -220,7 +220,7 @@ unset CEILING_SCOUT_FAULTS
 mkdir block
 extract=$(dirname "$SCOUT")/extract_ops
 run "$extract" "$ROOT/models/transformer_block.onnx" --batch 1 --seq 32 -o block/ops.json
-CEILING_SCOUT_PATIENCE=1 run "$SCOUT" block/ops.json -o block --device cpu --no-fusions --no-replay --budget 20
+CEILING_SCOUT_PATIENCE=1 run "$SCOUT" block/ops.json -o block --device cpu --no-fusions --no-replay --budget 10
 CEILING_SCOUT_PATIENCE=1 run "$SCOUT" --replay block
 check "a model on the CPU: exit 0" exits 0
 check "its replay has a time, and nothing failed in it" field block/model.json \

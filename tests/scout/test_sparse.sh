@@ -32,7 +32,7 @@ fi
 run "$extract" "$model" --batch 16 -o ops.json
 check "the model is read" exits 0
 
-run "$SCOUT" ops.json --device cpu --only gemm --no-cache --budget 40 --weight-threshold 0.01 -o out
+run "$SCOUT" ops.json --device cpu --only gemm --no-cache --budget 15 --weight-threshold 0.01 -o out
 check "measured: done, or some would not settle on a busy machine" test "$EXIT" -le 1
 tells() { [[ $STDOUT == *"$1"* ]]; }
 check "measured: a person is told how the zeros lie" tells "2:4 along "
