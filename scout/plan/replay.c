@@ -377,21 +377,40 @@ static bool run_to_end(replay *r, int lane) {
     return answer == SCOUT_OK;
 }
 
+/* What both lanes end in; false: nothing to hold against each other. */
+static bool run_both(replay *r, unsigned char **want, unsigned char **got) {
+    *want = run_to_end(r, 0) ? replay_check_ends(r, 0) : NULL;
+    *got = *want && run_to_end(r, 1) ? replay_check_ends(r, 1) : NULL;
+    return *got != NULL;
+}
+
 /* Deep models may end in infinities, and kernels may treat these in other times: a run by default, and what it ends in.
- * That of the plan is held against it once, where both compute with the same numbers, and each against what is exact.
- */
+ * That of the plan is held against it once, where both compute with the same numbers. */
 static void look_at_end(replay *r) {
     const replay_course *c = &r->courses[0];
-    if (r->pass.number == 1) r->ends.compared = 0, r->exact.known = false, r->exact.why = (scout_why){.code = ""};
+    if (r->pass.number == 1) r->ends.compared = 0;
     int last = c->count - 1;
     while (last >= 0 && !replay_takes_part(r, &r->steps[c->steps[last]])) last--;
     if (last < 0 || r->answer != SCOUT_OK || !run_to_end(r, 0)) return;
     replay_count_nonfinite(r, &r->steps[c->steps[last]]);
     if (r->pass.number > 1 || !r->two || r->own_numbers) return;
-    unsigned char *const want = replay_check_ends(r, 0);
-    unsigned char *const got = want && run_to_end(r, 1) ? replay_check_ends(r, 1) : NULL;
-    if (got) replay_check_end(r, want, got);
-    if (got && r->pass.exact) replay_exact(r, whole(&r->lanes[0]) - 1, want, got);
+    unsigned char *want = NULL, *got = NULL;
+    if (run_both(r, &want, &got)) replay_check_end(r, want, got);
+    free(want);
+    free(got);
+}
+
+/* What fails in it tells nothing of the lanes, so it comes when these are known. */
+static void look_exactly(replay *r) {
+    unsigned char *want = NULL, *got = NULL;
+    scout_why why = {"error", "it has not been replayed before"};
+    if (!r->checked || !r->two || r->own_numbers) {
+        replay_note(r, SCOUT_NO, &why);
+        return;
+    }
+    if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK) return;
+    replay_look_at_lanes(r);
+    if (run_both(r, &want, &got)) replay_exact(r, whole(&r->lanes[0]) - 1, want, got);
     free(want);
     free(got);
 }
@@ -492,6 +511,10 @@ static bool time_as_laid_out(replay *r) {
 }
 
 static void pass_work(replay *r) {
+    if (r->pass.exact) {
+        look_exactly(r);
+        return;
+    }
     if (!r->opened) open_all(r);
     if (r->answer != SCOUT_OK) return;
     if (r->pass.trace && r->checked) {

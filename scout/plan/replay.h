@@ -49,7 +49,7 @@ typedef struct replay_pass {
     uint64_t seed; /* of what tensors hold and where they lie */
     double hold_s; /* as measure_pass has it */
     bool in_place; /* each launch is timed where it stands, too, if the device launches directly */
-    bool exact;    /* of a first pass: both lanes are held against fp32 as well */
+    bool exact;    /* nothing is timed: both lanes are held against fp32, behind a pass that was */
     bool trace;    /* nothing is timed: the kernels of a run are told, if the device has a tracer */
 } replay_pass;
 

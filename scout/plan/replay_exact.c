@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { WIDER = 2 };                     /* a number of fp32 beside a half-precision one */
+static const double most_s = 60;        /* of all of it: a loop may run an operation very often */
 static const double most_further = 1.5; /* than the default is off */
 /* A default that is further off tells nothing of a plan, and a plan that is off by less is as good as any. */
 static const double most_default = 0.25, least_planned = 0x1p-11;
@@ -28,8 +29,9 @@ typedef struct wide { /* an operation in fp32 */
 typedef struct exact {
     replay *replay;
     uint32_t copy;
-    wide *units; /* by unit */
-    wide *casts; /* of tensors, by their type and number of elements */
+    double end_s; /* by the device's time */
+    wide *units;  /* by unit */
+    wide *casts;  /* of tensors, by their type and number of elements */
     size_t cast_count, cast_cap;
     room activations, inputs, narrow, workspace, packed, constants[SCOUT_MAX_TENSORS];
     scout_why why;
@@ -177,6 +179,7 @@ static scout_answer make_constant(exact *e, const replay_place *p, room *of) {
     void *from = slot->read ? replay_memory_at(r, &all, 0, e->copy) : NULL;
     if (!slot->read && r->memory.shared > 0)
         return scout_say(&e->why, SCOUT_NO, "memory", "memory is short: which weight was packed is not known");
+    replay_tell(r, NULL, "fill", 600);
     scout_answer answer = make_room(e, of, wide_bytes(slot->like.type, slot->bytes) + 1);
     if (answer == SCOUT_OK && !is_half(slot->like.type))
         return replay_memory_fill(r, (size_t)p->at, e->copy, of->at, &e->why);
@@ -213,6 +216,8 @@ static scout_answer visit(void *context, const replay_step *s) {
     exact *e = context;
     void *tensors[SCOUT_MAX_TENSORS] = {NULL};
     wide *w = NULL;
+    if (e->replay->api->now(e->replay->device) > e->end_s)
+        return scout_say(&e->why, SCOUT_NO, "budget", "%g s were not enough to get there", most_s);
     scout_answer answer = of_unit(e, s->unit, &w);
     for (uint32_t t = 0; answer == SCOUT_OK && t < w->op.tensor_count; t++) answer = find_tensor(e, s, t, &tensors[t]);
     return answer == SCOUT_OK ? run(e, w, tensors) : answer;
@@ -227,6 +232,7 @@ static scout_answer fill_inputs(exact *e) {
         const replay_place place = {.region = REPLAY_INPUTS, .at = (int)k};
         if (s->region != REPLAY_INPUTS || s->bytes == 0) continue;
         char *const to = (char *)e->inputs.at + WIDER * s->offset;
+        replay_tell(r, NULL, "fill", 600);
         answer = is_half(s->like.type) ? widen(e, s->like.type, replay_memory_at(r, &place, 0, 0), to, s->bytes)
                                        : replay_memory_fill(r, k, 0, to, &e->why);
     }
@@ -243,6 +249,7 @@ static scout_answer compare(exact *e, int tensor, const unsigned char *end, doub
     const char *const from = (char *)e->activations.at + WIDER * r->memory.items[0][r->memory.item_of[tensor]];
     unsigned char *const made = malloc(bytes);
     if (!made) return scout_say(&e->why, SCOUT_FAILED, "memory", "the host has no memory to compare what it makes");
+    replay_tell(r, NULL, "verify", 600);
     const scout_answer answer = r->api->download(r->device, made, from, bytes, &e->why);
     if (answer == SCOUT_OK)
         *error = replay_check_off(type, made, narrow, end, 8 * bytes / (uint64_t)dtype_get(wide_type(t->type))->bits);
@@ -319,7 +326,10 @@ static void close(exact *e) {
 }
 
 void replay_exact(replay *r, uint32_t copy, const unsigned char *by_default, const unsigned char *planned) {
-    exact e = {.replay = r, .copy = copy, .why = {.code = "feature", .text = "it computes in fp32 itself"}};
+    exact e = {.replay = r,
+               .copy = copy,
+               .end_s = r->api->now(r->device) + most_s,
+               .why = {.code = "feature", .text = "it computes in fp32 itself"}};
     r->exact.known = false;
     if (is_rounded(r)) {
         e.units = arena_array(&r->arena, wide, r->unit_count);

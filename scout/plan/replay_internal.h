@@ -170,7 +170,7 @@ struct replay {
         double error;
     } ends;
     struct {                         /* the same held against what fp32 makes of them */
-        bool known;                  /* else why says for which reason; code "": nothing was asked */
+        bool known;                  /* else why says for which reason; code "": both did not end */
         bool worse;                  /* the plan is further off than rounding in another order explains */
         int worst;                   /* a tensor: that where the plan does worst beside the default */
         double errors[REPLAY_LANES]; /* of it, by lane */

@@ -105,7 +105,7 @@ static json_t *facts_json(const replay *r, json_builder *b) {
     json_put(b, to, "memory", memory_json(r, b));
     json_put(b, to, "check", check_json(r, b));
     if (r->ends.compared > 0) json_put(b, to, "ends", ends_json(r, b));
-    if (r->exact.known || r->exact.why.code[0]) json_put(b, to, "exact", exact_json(r, b));
+    if (r->pass.exact) json_put(b, to, "exact", exact_json(r, b));
     if (r->nonfinite > 0) json_put_int(b, to, "nonfinite", r->nonfinite);
     json_put(b, to, "left_out", out);
     json_put(b, to, "as_default", waned);

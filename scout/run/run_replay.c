@@ -96,6 +96,61 @@ static json_t *from_json(const layouts_run *as, json_builder *b) {
     return list;
 }
 
+/* ---- looks ---- */
+
+static void add_in_place(replay_run *w, const json_t *list) {
+    static const char *const launches[] = {"default_launches", "best_launches"};
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *one = json_array_get(list, k);
+        const int at = run_item_of(w->r, json_get_text(one, "operation"));
+        const double us[] = {json_get_positive(one, "default_us"), json_get_positive(one, "best_us")};
+        for (int lane = 0; at >= 0 && lane < 2; lane++) {
+            if (!(us[lane] > 0)) continue;
+            w->shares[at].in_place[lane] += us[lane];
+            w->shares[at].in_place_passes[lane]++;
+            w->shares[at].traced[lane] = fmax(json_get_number(one, launches[lane]), 0);
+        }
+    }
+}
+
+static const char *why_untraced(const replay_run *w, const status *st) {
+    const char *not = json_get_text_or_null(w->trace, "not");
+    if (not ) return not ;
+    if (json_array_size(json_object_get(w->trace, "default")) > 0) return NULL;
+    return st->code != STATUS_OK && st->text[0] ? arena_printf(&w->r->arena, "%s", st->text)
+                                                : "its tracer saw no kernel";
+}
+
+/* A host tells its times in place as it goes. */
+static bool wants_trace(const replay_run *w) { return !json_is_true(json_object_get(w->measurement, "host")); }
+
+static void take_trace(replay_run *w, const json_t *told, const status *st) {
+    add_in_place(w, json_object_get(told, "in_place"));
+    w->trace = json_deep_copy(json_object_get(told, "trace"));
+    w->untraced = why_untraced(w, st);
+}
+
+static bool wants_exact(const replay_run *w) { return w->alone && json_object_get(w->facts, "ends"); }
+
+static void take_exact(replay_run *w, const json_t *told, const status *st) {
+    json_t *exact = json_deep_copy(json_object_get(told, "exact"));
+    if (!exact) exact = json_pack("{s:s}", "not", st->text[0] ? st->text : "its worker was lost");
+    json_object_set_new(w->facts, "exact", exact);
+}
+
+/* What a run is asked once, in this order, when all is timed: a tracer may leave launches dearer than they were, and
+ * what fails in fp32 is no fault of what was timed. */
+static const struct {
+    const char *title, *asks;
+    bool (*wants)(const replay_run *w);
+    void (*take)(replay_run *w, const json_t *told, const status *st);
+} looks[] = {
+    {NULL, NULL, NULL, NULL}, /* a pass */
+    {"what each kernel takes", "trace", wants_trace, take_trace},
+    {"what fp32 makes of it", "exact", wants_exact, take_exact},
+};
+enum { LOOKS = sizeof looks / sizeof looks[0] };
+
 /* ---- passes ---- */
 
 static json_t *job_of(replay_run *w, const run_device *d) {
@@ -118,8 +173,7 @@ static json_t *job_of(replay_run *w, const run_device *d) {
     }
     if (w->pass == 1 || figures_hold_again(w->measurement)) json_put_real(&b, to, "hold_s", hold_s);
     json_put_bool(&b, to, "in_place", w->pass > 1 && w->pass <= 1 + IN_PLACE_PASSES);
-    if (w->alone && w->pass == 1) json_put_bool(&b, to, "exact", true);
-    if (w->traces) json_put_bool(&b, to, "trace", true);
+    if (looks[w->look].asks) json_put_bool(&b, to, looks[w->look].asks, true);
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     json_put(&b, to, "flow", operation_flow_to_json(r->list.flow, &b));
     if (w->plan.as) json_put(&b, to, "planned", operation_flow_to_json(w->plan.as->flow, &b));
@@ -138,11 +192,11 @@ static bool is_enough(const replay_run *w) {
     return passes >= estimate_last_look() || (estimate_look(passes) && !figures_wide(w->measurement));
 }
 
-/* Once, when all is timed: a tracer may leave launches dearer than they were. A host tells its times in place as it
- * goes. */
-static bool wants_trace(const replay_run *w) {
-    const bool host = json_is_true(json_object_get(w->measurement, "host"));
-    return w->measurement && !w->traces && !host && run_now() < w->end_s;
+/* The next one that is wanted; 0: none is. */
+static int next_look(const replay_run *w) {
+    int k = w->look + 1;
+    while (k < LOOKS && !(w->measurement && run_now() < w->end_s && looks[k].wants(w))) k++;
+    return k < LOOKS ? k : 0;
 }
 
 static json_t *next(void *context, int device, int *job) {
@@ -150,33 +204,24 @@ static json_t *next(void *context, int device, int *job) {
     char what[64];
     *job = 0;
     if (w->over || *w->r->stop || (w->device >= 0 && w->device != device)) return NULL;
-    if (is_enough(w) && !wants_trace(w)) return NULL;
-    w->traces = is_enough(w);
+    if (is_enough(w)) {
+        w->look = next_look(w);
+        w->over = w->look == 0;
+        if (w->over) return NULL;
+    }
     w->device = device;
-    if (!w->traces) w->pass++;
+    if (w->look == 0) w->pass++;
     w->begun_s = run_now();
-    snprintf(what, sizeof what, w->traces ? "what each kernel takes" : "pass %d", w->pass);
+    if (w->look > 0)
+        snprintf(what, sizeof what, "%s", looks[w->look].title);
+    else
+        snprintf(what, sizeof what, "pass %d", w->pass);
     show_progress_set(&w->r->progress, &(show_progress_state){.part = NAN,
                                                               .left_s = NAN,
                                                               .phases = "the model as a whole",
                                                               .phase = "the model as a whole",
                                                               .what = what});
     return job_of(w, &w->r->devices[device]);
-}
-
-static void add_in_place(replay_run *w, const json_t *list) {
-    static const char *const launches[] = {"default_launches", "best_launches"};
-    for (size_t k = 0; k < json_array_size(list); k++) {
-        const json_t *one = json_array_get(list, k);
-        const int at = run_item_of(w->r, json_get_text(one, "operation"));
-        const double us[] = {json_get_positive(one, "default_us"), json_get_positive(one, "best_us")};
-        for (int lane = 0; at >= 0 && lane < 2; lane++) {
-            if (!(us[lane] > 0)) continue;
-            w->shares[at].in_place[lane] += us[lane];
-            w->shares[at].in_place_passes[lane]++;
-            w->shares[at].traced[lane] = fmax(json_get_number(one, launches[lane]), 0);
-        }
-    }
 }
 
 /* Operations that take no part, or run by their defaults, and groups that fell apart. */
@@ -239,25 +284,12 @@ static void unturn(replay_run *w, const char *what) {
     w->again = again;
 }
 
-static const char *why_untraced(const replay_run *w, const status *st) {
-    const char *not = json_get_text_or_null(w->trace, "not");
-    if (not ) return not ;
-    if (json_array_size(json_object_get(w->trace, "default")) > 0) return NULL;
-    return st->code != STATUS_OK && st->text[0] ? arena_printf(&w->r->arena, "%s", st->text)
-                                                : "its tracer saw no kernel";
-}
-
-static const char *const first_alone[] = {"ends", "exact"}; /* what the first pass alone looks at */
-
 static void done(void *context, int device, int job, const json_t *result, const status *st) {
     replay_run *w = context;
     const json_t *told = json_object_get(result, "replay");
     (void)device, (void)job;
-    if (w->traces) { /* without it, everything is known but for that */
-        add_in_place(w, json_object_get(told, "in_place"));
-        w->trace = json_deep_copy(json_object_get(told, "trace"));
-        w->untraced = why_untraced(w, st);
-        w->over = true;
+    if (looks[w->look].take) { /* without it, everything is known but for that */
+        looks[w->look].take(w, told, st);
         return;
     }
     w->took_s = run_now() - w->begun_s;
@@ -280,9 +312,8 @@ static void done(void *context, int device, int job, const json_t *result, const
     json_t *const facts = json_deep_copy(json_object_get(result, "replay"));
     if (facts && w->facts && json_get_int(json_object_get(facts, "check"), "compared", 0) == 0)
         json_object_set(facts, "check", json_object_get(w->facts, "check")); /* of the first pass */
-    for (size_t k = 0; facts && k < sizeof first_alone / sizeof *first_alone; k++)
-        if (json_object_get(w->facts, first_alone[k]))
-            json_object_set(facts, first_alone[k], json_object_get(w->facts, first_alone[k]));
+    if (facts && json_object_get(w->facts, "ends"))                          /* of the first pass alone */
+        json_object_set(facts, "ends", json_object_get(w->facts, "ends"));
     if (facts && json_object_get(facts, "trace")) { /* of a host, which tells it as it goes: the last one */
         json_decref(w->trace);
         w->trace = json_incref(json_object_get(facts, "trace"));

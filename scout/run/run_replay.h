@@ -25,7 +25,7 @@ typedef struct replay_run {
     double begun_s, took_s;      /* of the last pass */
     int pass, device;            /* device: the one that does all; -1: not known */
     bool over, again;            /* again: it was begun again */
-    bool traces;                 /* the job under way, the last one */
+    int look;                    /* behind the passes: the job under way, of run_replay.c's table */
     json_t *trace;               /* owned */
     const char *untraced;        /* why the tracer told nothing; NULL: it did, or was not asked */
     status failure;

@@ -7,7 +7,7 @@ export CEILING_SCOUT_PATIENCE=1
 extract=$(dirname "$SCOUT")/extract_ops
 mkdir model
 run "$extract" "$ROOT/models/small_conv.onnx" -q -o model/ops.json
-run "$SCOUT" model/ops.json -o model --device cpu --no-cache --budget 10
+run "$SCOUT" model/ops.json -o model --device cpu --no-cache --budget 20
 check "what regions need is measured: exit 0" exits 0
 check "turned operations have reports" python3 - <<'END'
 import json, pathlib
@@ -158,7 +158,7 @@ graph = helper.make_graph(nodes, "blocks", [helper.make_tensor_value_info("x", T
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), "blocks.onnx")
 END
     run "$extract" blocks.onnx -q -o blocks/ops.json
-    run "$SCOUT" blocks/ops.json -o blocks --device cpu --no-cache --budget 8
+    run "$SCOUT" blocks/ops.json -o blocks --device cpu --no-cache --budget 15
     turned_take 1e-3 pass blocks
     run "$SCOUT" --replay blocks
     check "blocks: exit 0" exits 0
