@@ -2,7 +2,7 @@
 # everything else is built and `make cuda` says what is missing. CUDA_ARCHS: compute capabilities to build code for; the
 # last one also comes as PTX, which newer GPUs translate for themselves. No kernel has an instruction of 9.0a alone: with
 # plain 9.0 the code is the same byte for byte, and nvcc makes it of the PTX instead of translating each file twice.
-# KERNELS=quick: compiled in a fifth of the time into slow code, for tests where no GPU is. It has places of its own, and
+# KERNELS=quick: compiled in a tenth of the time into slow code, loosely packed, for tests where no GPU is. It has places of its own, and
 # never lies beside the programs.
 
 CUDA_ARCHS ?= 90
@@ -39,10 +39,15 @@ CUDA_HOST_FLAGS := -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Werror,-fno-exceptio
 # file holds when it is first wanted, in milliseconds. Since 13 one word says how; an older nvcc knows only whether.
 ifneq ($(NVCC),)
 CUDA_MAJOR := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
-CUDA_PACKING := $(if $(filter 10 11 12,$(CUDA_MAJOR)),-Xfatbin -compress-all,--compress-mode=size)
-CUDA_LEVEL := -O3 $(if $(filter quick,$(KERNELS)),$(if $(filter 10 11 12,$(CUDA_MAJOR)),,-Ofc=max))
+CUDA_QUICK := $(filter quick,$(KERNELS))
+CUDA_PACKING := -Xfatbin -compress-all
+CUDA_LEVEL := -O3 -lineinfo
+ifeq ($(filter 10 11 12,$(CUDA_MAJOR)),)
+CUDA_PACKING := --compress-mode=$(if $(CUDA_QUICK),speed,size)
+CUDA_LEVEL := $(if $(CUDA_QUICK),-O3 -Ofc=max,-O3 -lineinfo)
 endif
-CUDA_NVCC_FLAGS = -std=c++17 -I. $(CUDA_LEVEL) -lineinfo -Werror all-warnings $(CUDA_PACKING) -Xcompiler $(CUDA_HOST_FLAGS) $(CUDA_TARGETS)
+endif
+CUDA_NVCC_FLAGS = -std=c++17 -I. $(CUDA_LEVEL) -Werror all-warnings $(CUDA_PACKING) -Xcompiler $(CUDA_HOST_FLAGS) $(CUDA_TARGETS)
 
 .PHONY: cuda dist
 ifeq ($(NVCC),)
