@@ -1,15 +1,20 @@
 /* Tuning on a miss, on this processor: one race however many threads ask, one entry of the cache, which the next run
- * finds; what runs is right, whatever was found. */
+ * finds, also where a process was killed as it raced; what runs is right, whatever was found. */
 #include "scout/cache/cache.h"
 #include "tests/unit/runtime/run_fixture.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { ASKING = 64, M = 4, N = 96, K = 160 };
+enum { ASKING = 64, KILLS = 8, M = 4, N = 96, K = 160 };
 
 static char folder[64];
 static scout_run_error error;
@@ -110,13 +115,78 @@ static void nothing_is_tuned_unless_it_is_asked(void) {
     scout_run_close(one.run);
 }
 
-int main(void) {
+/* This program in a process of its own, which tunes once into `folder` and ends with 0 where all was right. */
+static pid_t start_child(void) {
+    const pid_t pid = fork();
+    if (pid < 0) abort();
+    if (pid == 0) {
+        execl("/proc/self/exe", "test_run_tune", folder, (char *)NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static int end_of(pid_t pid) {
+    int state = 0;
+    if (waitpid(pid, &state, 0) != pid) abort();
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -WTERMSIG(state);
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* At moments from the first to the last that a race takes; after each, the next process gets on with what is there. */
+static void a_killed_race_leaves_nothing_torn(void) {
+    char whole[sizeof folder];
+    double took_s = 0;
+    int killed = 0;
+    memcpy(whole, folder, sizeof whole);
+    for (int k = -1; k < KILLS; k++) {
+        snprintf(folder, sizeof folder, "%.40s/%d", whole, k + 1);
+        if (mkdir(folder, 0777) != 0) abort();
+        const double begun_s = now_s();
+        const pid_t pid = start_child();
+        if (k >= 0) {
+            const double wait_s = took_s * (k + 0.5) / KILLS;
+            const struct timespec wait = {(time_t)wait_s, (long)(1e9 * fmod(wait_s, 1))};
+            nanosleep(&wait, NULL);
+            kill(pid, SIGKILL);
+            killed += end_of(pid) == -SIGKILL;
+            UNIT_CHECK(entries() <= 2);
+            UNIT_INT(end_of(start_child()), 0);
+        } else {
+            UNIT_INT(end_of(pid), 0);
+            took_s = now_s() - begun_s;
+        }
+        UNIT_INT(entries(), 2);
+    }
+    UNIT_CHECK(killed >= KILLS / 2);
+    memcpy(folder, whole, sizeof folder);
+}
+
+static int tune_once(void) {
+    asking one = {.run = open_tuned(60000)};
+    (void)ask(&one);
+    const bool tuned = strncmp(note_of(one.run), "tuned here", 10) == 0;
+    scout_run_close(one.run);
+    return tuned && one.bad == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2) {
+        snprintf(folder, sizeof folder, "%s", argv[1]);
+        return tune_once();
+    }
     snprintf(folder, sizeof folder, "/tmp/scout_run_tune_XXXXXX");
     if (!mkdtemp(folder)) abort();
     UNIT_RUN(nothing_is_tuned_unless_it_is_asked);
     UNIT_INT(entries(), 0);
     UNIT_RUN(one_race_for_all_that_ask);
     UNIT_RUN(the_next_run_finds_it);
+    UNIT_RUN(a_killed_race_leaves_nothing_torn);
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     if (system(command) != 0) abort();
