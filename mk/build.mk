@@ -119,14 +119,17 @@ LDFLAGS_test_run_threads := $(UNREADY:%=-Wl,--wrap=%)
 # Archives that only name their objects: a test holds what it calls, and is linked in a moment.
 PARTS := $(BUILD)/parts.a
 HELPERS := $(BUILD)/helpers.a
-# Rooms that no fuzzer calls are not compiled for them.
+# Rooms that no fuzzer calls are not compiled for them, so the mode has no other tests.
 UNFUZZED := front runtime scout/plan scout/run
+ifneq ($(and $(filter fuzz,$(MODE)),$(filter unit units,$(MAKECMDGOALS))),)
+$(error MODE=fuzz builds the fuzzers alone: make MODE=fuzz fuzzers)
+endif
 $(PARTS): $(if $(filter fuzz,$(MODE)),$(filter-out $(UNFUZZED:%=$(BUILD)/obj/%/%),$(OBJECTS)),$(OBJECTS)) $(BUILD)/objects
 $(HELPERS): $(UNIT_HELPERS:%.c=$(BUILD)/obj/%.o) $(BUILD)/objects
 $(PARTS) $(HELPERS):
 	$(Q)rm -f $@; $(AR) rcsT $@ $(filter %.o,$^)
 
-# A test calls what computes, and hardly computes itself: optimised, it takes four times as long to compile.
+# Most tests call what computes, and hardly compute themselves: optimised, they take four times as long to compile.
 $(UNIT_SOURCES:%.c=$(BUILD)/obj/%.o): ALL_CFLAGS += -O0
 $(foreach s,$(UNIT_SOURCES),$(eval $(BUILD)/unit/$(basename $(notdir $(s))): $(BUILD)/obj/$(s:.c=.o)))
 $(UNIT_PROGRAMS): $(BUILD)/unit/%: $(HELPERS) $(PARTS)

@@ -403,12 +403,12 @@ static void look_at_end(replay *r) {
 /* What fails in it tells nothing of the lanes, so it comes when these are known. */
 static void look_exactly(replay *r) {
     unsigned char *want = NULL, *got = NULL;
-    scout_why why = {"error", "it has not been replayed before"};
-    if (!r->checked || !r->two || r->own_numbers) {
-        replay_note(r, SCOUT_NO, &why);
-        return;
-    }
-    if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK) return;
+    scout_why why = {"error", "no pass of this worker's came before it"};
+    r->exact.known = false;
+    r->exact.why = (scout_why){"error", "a run of it did not get to its end"};
+    if (!r->checked || !r->two || r->own_numbers) replay_note(r, SCOUT_NO, &why);
+    if (r->answer != SCOUT_OK || !replay_exact_wanted(r)) return;
+    if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK || !is_as_laid_out(r)) return;
     replay_look_at_lanes(r);
     if (run_both(r, &want, &got)) replay_exact(r, whole(&r->lanes[0]) - 1, want, got);
     free(want);

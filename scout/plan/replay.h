@@ -61,6 +61,7 @@ replay *replay_open(const scout_device_api *api, scout_device *device, const sco
 /* What a pass says, in the form of a measurement's (figures.h), whose rows are `default` and `best`; the caller's. The
  * first one holds every operation's best against its default, and every group against its parts by default, before
  * anything is timed. A group that fails is replaced by its parts. NULL: the device is lost
- * (SCOUT_LOST), memory does not hold the model (SCOUT_NO_MEMORY), or nothing of it can run (SCOUT_NO). */
+ * (SCOUT_LOST), memory does not hold the model (SCOUT_NO_MEMORY), or nothing of it can run, or no pass came before a
+ * look (SCOUT_NO). */
 json_t *replay_run(replay *r, const replay_pass *pass, scout_answer *answer, scout_why *why);
 void replay_close(replay *r);

@@ -291,6 +291,7 @@ static scout_answer run_all(exact *e) {
     replay *r = e->replay;
     const replay_step *at = NULL;
     const uint64_t bytes = WIDER * r->memory.activation_bytes[0] + sizeof(float);
+    replay_tell(r, NULL, "fill", 600);
     scout_answer answer = make_room(e, &e->activations, bytes);
     if (answer == SCOUT_OK)
         answer = r->api->fill(r->device, e->activations.at, bytes & ~(uint64_t)3, SCOUT_FP32, SCOUT_FILL_NORMAL,
@@ -302,13 +303,14 @@ static scout_answer run_all(exact *e) {
     return scout_say(&e->why, answer, why.code, "%.60s in fp32: %.150s", r->units[at->unit].of->operation.id, why.text);
 }
 
-static bool is_rounded(const replay *r) {
+bool replay_exact_wanted(replay *r) {
     for (int k = 0; k < r->unit_count; k++) {
         const replay_unit *u = &r->units[k];
         if (!u->out && u->op.tf32) return true;
         for (uint32_t t = 0; !u->out && t < u->op.tensor_count; t++)
             if (is_half(u->op.tensors[t].type)) return true;
     }
+    r->exact.why = (scout_why){"feature", "it computes in fp32 itself"};
     return false;
 }
 
@@ -326,18 +328,12 @@ static void close(exact *e) {
 }
 
 void replay_exact(replay *r, uint32_t copy, const unsigned char *by_default, const unsigned char *planned) {
-    exact e = {.replay = r,
-               .copy = copy,
-               .end_s = r->api->now(r->device) + most_s,
-               .why = {.code = "feature", .text = "it computes in fp32 itself"}};
-    r->exact.known = false;
-    if (is_rounded(r)) {
-        e.units = arena_array(&r->arena, wide, r->unit_count);
-        const unsigned char *const ends[REPLAY_LANES] = {by_default, planned};
-        scout_answer answer = run_all(&e);
-        if (answer == SCOUT_OK) answer = compare_all(&e, ends);
-        if (answer == SCOUT_LOST) replay_note(r, answer, &e.why);
-        close(&e);
-    }
+    const unsigned char *const ends[REPLAY_LANES] = {by_default, planned};
+    exact e = {.replay = r, .copy = copy, .end_s = r->api->now(r->device) + most_s};
+    e.units = arena_array(&r->arena, wide, r->unit_count);
+    scout_answer answer = run_all(&e);
+    if (answer == SCOUT_OK) answer = compare_all(&e, ends);
+    if (answer == SCOUT_LOST) replay_note(r, answer, &e.why);
+    close(&e);
     r->exact.why = e.why;
 }

@@ -170,7 +170,7 @@ struct replay {
         double error;
     } ends;
     struct {                         /* the same held against what fp32 makes of them */
-        bool known;                  /* else why says for which reason; code "": both did not end */
+        bool known;                  /* else why says for which reason */
         bool worse;                  /* the plan is further off than rounding in another order explains */
         int worst;                   /* a tensor: that where the plan does worst beside the default */
         double errors[REPLAY_LANES]; /* of it, by lane */
@@ -242,6 +242,7 @@ double replay_check_off(uint32_t want_type, const unsigned char *want, uint32_t 
                         uint64_t count);
 /* replay_exact.c: the model in fp32 on the same numbers, `copy` of its weights, and how far each lane's ends are off.
  */
+bool replay_exact_wanted(replay *r); /* else there is nothing to compare, and why it is so */
 void replay_exact(replay *r, uint32_t copy, const unsigned char *by_default, const unsigned char *planned);
 
 /* Every launch of a run in an order, loops and all, until one fails; `at`: that one. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static const size_t MOST_MEMORY = (size_t)2 << 30;
+static const int64_t first_seed = 7919;
 enum { LEAST_PASSES = 4, IN_PLACE_PASSES = 3, RUN_BYTES = 64 << 20 };
 static const double target = 0.01, hold_s = 1.5;
 /* Runs of the model that a first pass takes, and at least, roughly. */
@@ -98,6 +99,20 @@ static json_t *from_json(const layouts_run *as, json_builder *b) {
 
 /* ---- looks ---- */
 
+/* Operations that take no part, or run by their defaults, and groups that fell apart. */
+static bool is_of_other_plan(const replay_run *w, const json_t *facts) {
+    static const char *const lists[] = {"left_out", "as_default", "apart"};
+    for (size_t k = 0; w->facts && k < sizeof lists / sizeof *lists; k++) {
+        const json_t *were = json_object_get(w->facts, lists[k]), *are = json_object_get(facts, lists[k]);
+        if (json_array_size(were) != json_array_size(are)) return true;
+        for (size_t n = 0; n < json_array_size(are); n++)
+            if (strcmp(json_get_text(json_array_get(were, n), "operation"),
+                       json_get_text(json_array_get(are, n), "operation")) != 0)
+                return true;
+    }
+    return false;
+}
+
 static void add_in_place(replay_run *w, const json_t *list) {
     static const char *const launches[] = {"default_launches", "best_launches"};
     for (size_t k = 0; k < json_array_size(list); k++) {
@@ -122,7 +137,9 @@ static const char *why_untraced(const replay_run *w, const status *st) {
 }
 
 /* A host tells its times in place as it goes. */
-static bool wants_trace(const replay_run *w) { return !json_is_true(json_object_get(w->measurement, "host")); }
+static bool wants_trace(const replay_run *w) {
+    return run_now() < w->end_s && !json_is_true(json_object_get(w->measurement, "host"));
+}
 
 static void take_trace(replay_run *w, const json_t *told, const status *st) {
     add_in_place(w, json_object_get(told, "in_place"));
@@ -132,22 +149,28 @@ static void take_trace(replay_run *w, const json_t *told, const status *st) {
 
 static bool wants_exact(const replay_run *w) { return w->alone && json_object_get(w->facts, "ends"); }
 
-static void take_exact(replay_run *w, const json_t *told, const status *st) {
-    json_t *exact = json_deep_copy(json_object_get(told, "exact"));
-    if (!exact) exact = json_pack("{s:s}", "not", st->text[0] ? st->text : "its worker was lost");
-    json_object_set_new(w->facts, "exact", exact);
+static void set_not_exact(replay_run *w, const char *why) {
+    json_object_set_new(w->facts, "exact", json_pack("{s:s}", "not", why));
 }
 
-/* What a run is asked once, in this order, when all is timed: a tracer may leave launches dearer than they were, and
- * what fails in fp32 is no fault of what was timed. */
+static void take_exact(replay_run *w, const json_t *told, const status *st) {
+    const json_t *exact = json_object_get(told, "exact");
+    if (exact && !w->lost && !is_of_other_plan(w, told))
+        json_object_set_new(w->facts, "exact", json_deep_copy(exact));
+    else
+        set_not_exact(w, w->lost ? w->lost : st->text[0] ? st->text : "it ran as another plan");
+}
+
+/* What a run is asked once, in this order, when all is timed: what fails in fp32 is no fault of what was timed, and a
+ * tracer may leave launches dearer than they were. The plan is judged by fp32, so that is asked however late it is. */
 static const struct {
     const char *title, *asks;
     bool (*wants)(const replay_run *w);
     void (*take)(replay_run *w, const json_t *told, const status *st);
 } looks[] = {
     {NULL, NULL, NULL, NULL}, /* a pass */
-    {"what each kernel takes", "trace", wants_trace, take_trace},
     {"what fp32 makes of it", "exact", wants_exact, take_exact},
+    {"what each kernel takes", "trace", wants_trace, take_trace},
 };
 enum { LOOKS = sizeof looks / sizeof looks[0] };
 
@@ -163,7 +186,7 @@ static json_t *job_of(replay_run *w, const run_device *d) {
     json_put_int(&b, to, "job", 0);
     json_put_int(&b, to, "session", r->no_layouts ? 2 : 1);
     json_put_int(&b, to, "pass", w->pass);
-    json_put_int(&b, to, "seed", (int64_t)w->pass * 7919);
+    json_put_int(&b, to, "seed", w->look > 0 ? first_seed : w->pass * first_seed); /* looks see what pass 1 saw */
     json_put_text(&b, to, "regime", key);
     json_put_bool(&b, to, "exhaustive", r->search.exhaustive);
     json_put_int(&b, to, "workspace_limit", (int64_t)r->search.workspace_limit);
@@ -195,7 +218,7 @@ static bool is_enough(const replay_run *w) {
 /* The next one that is wanted; 0: none is. */
 static int next_look(const replay_run *w) {
     int k = w->look + 1;
-    while (k < LOOKS && !(w->measurement && run_now() < w->end_s && looks[k].wants(w))) k++;
+    while (k < LOOKS && !(w->measurement && looks[k].wants(w))) k++;
     return k < LOOKS ? k : 0;
 }
 
@@ -222,20 +245,6 @@ static json_t *next(void *context, int device, int *job) {
                                                               .phase = "the model as a whole",
                                                               .what = what});
     return job_of(w, &w->r->devices[device]);
-}
-
-/* Operations that take no part, or run by their defaults, and groups that fell apart. */
-static bool is_of_other_plan(const replay_run *w, const json_t *facts) {
-    static const char *const lists[] = {"left_out", "as_default", "apart"};
-    for (size_t k = 0; w->facts && k < sizeof lists / sizeof *lists; k++) {
-        const json_t *were = json_object_get(w->facts, lists[k]), *are = json_object_get(facts, lists[k]);
-        if (json_array_size(were) != json_array_size(are)) return true;
-        for (size_t n = 0; n < json_array_size(are); n++)
-            if (strcmp(json_get_text(json_array_get(were, n), "operation"),
-                       json_get_text(json_array_get(are, n), "operation")) != 0)
-                return true;
-    }
-    return false;
 }
 
 /* Passes of different plans are no passes of one. */
@@ -333,6 +342,7 @@ static void watch(void *context, supervisor_event_kind event, int device, int jo
     replay_run *w = context;
     (void)device, (void)job;
     if (event != SUPERVISOR_RESTART) return;
+    if (w->look > 0) w->lost = arena_printf(&w->r->arena, "%s", text ? text : "its worker was lost");
     run_warn(w->r, "the model as a whole: %s%s%s%s", candidate ? candidate : "", candidate ? " " : "",
              candidate && variant ? variant : "", text ? text : "its worker was lost");
 }
@@ -379,9 +389,12 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     run_queue_rest(r);
     show_progress_end(&r->progress);
     if (good && !w.measurement) *st = w.failure;
-    if (!good && *r->stop != 0) status_set(st, STATUS_INCOMPLETE, "stopped; the model was not measured as a whole");
+    const bool timed = good || w.look > 0; /* what comes behind the passes takes nothing from them */
+    if (!timed && *r->stop != 0) status_set(st, STATUS_INCOMPLETE, "stopped; the model was not measured as a whole");
+    if (w.facts && wants_exact(&w) && !json_object_get(w.facts, "exact"))
+        set_not_exact(&w, w.failure.code != STATUS_OK ? w.failure.text : "the run ended before it");
     const bool whole =
-        good && w.measurement &&
+        timed && w.measurement &&
         json_get_positive(json_object_get(run_replay_row(w.measurement, "default"), "time_us"), "median") > 0;
     const bool saved = whole && run_model_save(&w, st);
     if (whole && w.failure.code != STATUS_OK)

@@ -22,12 +22,13 @@ typedef struct replay_run {
     double end_s;                /* no pass begins later, but for the least of them; infinite: none is too late */
     bool least;                  /* the least is made whatever it takes */
     bool alone;                  /* --replay: outputs are held against fp32, too */
-    double begun_s, took_s;      /* of the last pass */
+    double begun_s, took_s;      /* of the last job, and of the last pass */
     int pass, device;            /* device: the one that does all; -1: not known */
     bool over, again;            /* again: it was begun again */
     int look;                    /* behind the passes: the job under way, of run_replay.c's table */
     json_t *trace;               /* owned */
     const char *untraced;        /* why the tracer told nothing; NULL: it did, or was not asked */
+    const char *lost;            /* what a look's worker was lost by; NULL: it was not */
     status failure;
 } replay_run;
 

@@ -28,6 +28,7 @@ FULL = 1 << 30          # where the disk is said to be full
 PATIENCE = 20           # seconds before a run is killed
 TRIES = 3               # of one that takes too long
 YARD = 0.12             # seconds of processor time that the yardstick takes on the machine that the cases' seconds are for
+MOST_SLOWER = 2.5       # that excuses
 YARDSTICK = "import json; json.loads(json.dumps([{'name': 't%d' % i, 'shape': [i, 4]} for i in range(60000)]))"
 LINE, LINES = 2048, 200  # longest line of stderr, and how many
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -78,7 +79,7 @@ def slowness():
     child = subprocess.Popen([sys.executable, "-ISc", YARDSTICK])
     usage = os.wait4(child.pid, 0)[2]
     child.returncode = 0
-    return max(1.0, (usage.ru_utime + usage.ru_stime) / YARD)
+    return min(MOST_SLOWER, max(1.0, (usage.ru_utime + usage.ru_stime) / YARD))
 
 
 def what_is_wrong(run, case, slower):

@@ -200,4 +200,14 @@ END
     check "$wrong: exit 3" exits 3
     check "$wrong: names the fusion" says "fusion"
 done
+
+# half precision: both lanes are held against fp32
+mkdir half
+run "$extract" "$ROOT/models/small_resnet.onnx" --precision fp16 -q -o half/ops.json
+run "$SCOUT" half/ops.json -o half --device cpu --no-replay --no-cache --budget 8
+run "$SCOUT" --replay half --budget 5
+check "half precision: exit 0" exits 0
+check "half precision: rounding is told of both" field half/model.json \
+    "all(2**-14 < r['exact'][lane] < 2**-8 for lane in ('default', 'best')) and r['exact']['worse'] is False"
+check "half precision: and shown" grep -q '^  fp32 .*the plan is off by 0.000.* the defaults by 0.000' stdout.txt
 finish
