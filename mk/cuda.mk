@@ -2,8 +2,8 @@
 # everything else is built and `make cuda` says what is missing. CUDA_ARCHS: compute capabilities to build code for; the
 # last one also comes as PTX, which newer GPUs translate for themselves. No kernel has an instruction of 9.0a alone: with
 # plain 9.0 the code is the same byte for byte, and nvcc makes it of the PTX instead of translating each file twice.
-# KERNELS=quick: compiled in a tenth of the time into slow code, loosely packed, for tests where no GPU is. It has places
-# of its own, and never lies beside the programs.
+# KERNELS=quick: compiled fast into slow code, loosely packed, for tests where no GPU is. It has places of its own, and
+# never lies beside the programs.
 
 CUDA_ARCHS ?= 90
 CUDA_ROOT = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))

@@ -25,7 +25,7 @@ for path in sorted(pathlib.Path(sys.argv[1], "fusions").glob("*.json")):
     if "worth" not in told and not told["why"]["text"]:
         bad.append(f"{path.name}: neither worth nor why")
 print("\n".join(bad) or f"{sequences} sequences of {sorted(patterns)}")
-sys.exit(bool(bad) or sequences < 1)
+sys.exit(bool(bad) or sequences < 3)
 PYTHON
 }
 

@@ -69,7 +69,7 @@ def names():
         Case("long_file_missing", FINE, lambda: net(users("MatMul", "x", "w"), [external("w", [4, 4], LONG)])),
         Case("long_file_there", BAD, lambda: net(
             [node("MatMul", "x w", "z%d" % k) for k in range(60000)] + [RELU], [external("w", [4, 4], FOLDERS + "/w.bin")]),
-            layout=deep_file, pattern="would be longer than [0-9]+ MB.*shorten", seconds=4.0),
+            layout=deep_file, pattern="would be longer than [0-9]+ MB.*shorten", seconds=3.0),
         Case("long_operator_called", OPEN, lambda: called(200, [node("O" * 100000, "x", "t")])),
         Case("long_domain_called", OPEN, lambda: called(200, [node("O", "x", "t", domain="d" * 100000)])),
         Case("long_path_of_calls", FINE, lambda: called(200, [node("Relu", "x", "t%d" % k) for k in range(200)],
