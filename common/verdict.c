@@ -217,7 +217,10 @@ static void say_proven(const judged *j, char *text, size_t room) {
 }
 
 static void say_apart(const judged *j, char *text, size_t room) {
-    if (is_time(j->f->rival_ratio))
+    if (is_time(j->f->rival_ratio) && j->f->rival_ratio < 1)
+        snprintf(text, room, "Not decided: the fused operation took %.2f times as long, which is not proven.",
+                 j->f->rival_ratio);
+    else if (is_time(j->f->rival_ratio))
         snprintf(text, room, "Do not fuse them: the fused operation takes %.2f times as long.", j->f->rival_ratio);
     else
         snprintf(text, room, "Do not fuse them: no fused candidate was measured to be faster.");

@@ -305,7 +305,7 @@ void run_files_clean(const run *r);              /* reports of operations that a
 typedef struct run_planned {           /* what an operation or a fusion runs as */
     const char *name, *variant;        /* NULL: an operation by its default, a fusion nowhere */
     double ratio, ratio_ci;            /* over the default, over the parts; not above 0: not known */
-    double each_us, ci;                /* of an operation: a launch alone; not above 0: it takes no part */
+    double each_us, ci;                /* a launch alone; not above 0: an operation takes no part */
     double default_us, default_ci;     /* the same by its default */
     double fetch_us, default_fetch_us; /* what their programs take more in a model; not-a-number: not known */
     const char *code, *text;           /* of a fusion that is worth it: why it stays out; NULL: it does not */

@@ -54,20 +54,28 @@ static bool is_apart(const replay_run *w, const plan_group *g) {
     return false;
 }
 
-/* What the parts of the plan take together: by item, what it takes in a run of the plan's lane. */
-static double *planned_us(const replay_run *w) {
+/* What a group takes in a run: what does all at once has a time of its own, which tells more than what its parts would
+ * take by themselves. A plan is chosen by these, for the ratio is what was measured. */
+static double group_us(const run *r, const run_plan *plan, const plan_group *group) {
+    const run_planned *of = &plan->fusions[group->fusion];
+    const double times = (double)run_plan_flow(r, plan)->occurrences[plan->whole.order[group->first]].times;
+    return of->each_us > 0 ? times * run_plan_launch_us(of->each_us, of->fetch_us) : run_plan_fused_us(r, plan, group);
+}
+
+/* What the parts of a plan take together: by item, what it takes in a run of the plan's lane. */
+static double *planned_us(const replay_run *w, const run_plan *plan) {
     run *r = w->r;
-    const plan_run *p = &w->plan.whole;
+    const plan_run *p = &plan->whole;
     double *us = arena_array(&r->arena, double, r->item_count);
     for (int g = 0; g < p->group_count; g++) {
         const plan_group *group = &p->groups[g];
         if (!is_apart(w, group)) {
-            us[r->list.count + group->fusion] += run_plan_fused_us(r, &w->plan, group);
+            us[r->list.count + group->fusion] += group_us(r, plan, group);
             continue;
         }
         for (int k = 0; k < group->count; k++) {
-            const operation_occurrence *at = &run_plan_flow(r, &w->plan)->occurrences[p->order[group->first + k]];
-            const run_planned *of = at->operation >= 0 ? &w->plan.operations[at->operation] : NULL;
+            const operation_occurrence *at = &run_plan_flow(r, plan)->occurrences[p->order[group->first + k]];
+            const run_planned *of = at->operation >= 0 ? &plan->operations[at->operation] : NULL;
             if (!of || !(of->each_us > 0) || is_out(w, r->list.items[at->operation].id)) continue;
             const bool first = runs_default(w, r->list.items[at->operation].id);
             us[at->operation] += (double)at->times * (first ? run_plan_launch_us(of->default_us, of->default_fetch_us)
@@ -77,19 +85,36 @@ static double *planned_us(const replay_run *w) {
     return us;
 }
 
-/* What the parts of the default take at the clock that the model holds: each was timed at that of its own load, where
- * the device told that. 0: the model's is not known. */
-static double at_clock_us(const replay_run *w, const json_t *row) {
+/* Each part was timed at the clock of its own load, where the device told that: by this it takes more or less at the
+ * clock that the model holds. Fetching does not go with it. */
+static double by_clock(const run_item *i, double mhz) {
+    const double own_mhz = json_get_positive(i->measurement, "clock_mhz"),
+                 slope = json_get_number(i->measurement, "clock_slope");
+    return own_mhz > 0 && slope > 0 ? pow(own_mhz / mhz, fmin(slope, 1)) : 1;
+}
+
+/* What the parts of a lane take at the clock that the model holds. 0: that is not known. */
+static double at_clock_us(const replay_run *w, const json_t *row, bool best) {
+    const run *r = w->r;
     const double mhz = json_get_positive(row, "clock_mhz");
+    if (!(mhz > 0)) return 0;
+    run_planned *scaled = arena_array(&w->r->arena, run_planned, r->item_count);
+    run_plan plan = w->plan;
+    plan.operations = scaled;
+    plan.fusions = scaled + r->list.count;
     double us = 0;
-    for (int k = 0; mhz > 0 && k < w->r->list.count; k++) {
-        const run_item *i = &w->r->items[k];
-        const double own_mhz = json_get_positive(i->measurement, "clock_mhz"),
-                     slope = json_get_number(i->measurement, "clock_slope");
-        if (!w->shares[k].takes_part || is_out(w, i->operation->id)) continue;
-        const double alone_us = w->shares[k].default_us - w->shares[k].fetch_us;
-        us += alone_us * (own_mhz > 0 && slope > 0 ? pow(own_mhz / mhz, fmin(slope, 1)) : 1) + w->shares[k].fetch_us;
+    for (int k = 0; k < r->item_count; k++) {
+        const bool alone = k < r->list.count;
+        const share *s = &w->shares[k];
+        const double by = by_clock(&r->items[k], mhz);
+        scaled[k] = alone ? w->plan.operations[k] : w->plan.fusions[k - r->list.count];
+        scaled[k].each_us *= by;
+        scaled[k].default_us *= by;
+        if (!best && alone && s->takes_part && !is_out(w, r->items[k].operation->id))
+            us += by * (s->default_us - s->fetch_us) + s->fetch_us;
     }
+    const double *planned = best ? planned_us(w, &plan) : NULL;
+    for (int k = 0; best && k < r->item_count; k++) us += planned[k];
     return us;
 }
 
@@ -100,7 +125,7 @@ static const double fetch_ci = 0.3, fetch_host_ci = 1;
 static json_t *time_json(const replay_run *w, const json_t *row, bool best, json_builder *b) {
     const json_t *time = json_object_get(row, "time_us");
     const run *r = w->r;
-    const double *planned = best ? planned_us(w) : NULL;
+    const double *planned = best ? planned_us(w, &w->plan) : NULL;
     json_t *to = json_new_object(b);
     verdict_sum sum = {0};
     double fetch_us = 0;
@@ -124,7 +149,7 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
     if (fetch_us > 0) json_put_real(b, to, "fetch_us", fetch_us);
     json_put_known(b, to, "over_sum", us / sum.us);
     json_put_known(b, to, "over_sum_ci", hypot(ci, sum_ci));
-    const double at_us = best ? 0 : at_clock_us(w, row);
+    const double at_us = at_clock_us(w, row, best);
     if (at_us > 0) json_put_real(b, to, "at_clock_us", at_us);
     return to;
 }
@@ -146,7 +171,7 @@ static double between_us(const replay_run *w, int lane) {
 /* An operation that the plan has in groups alone has no time of its own there, a fusion none by default. */
 static json_t *in_place_json(const replay_run *w, json_builder *b) {
     const run *r = w->r;
-    const double *planned = planned_us(w), between[] = {between_us(w, 0), between_us(w, 1)};
+    const double *planned = planned_us(w, &w->plan), between[] = {between_us(w, 0), between_us(w, 1)};
     json_t *list = json_new_array(b);
     for (int k = 0; k < r->item_count; k++) {
         const share *s = &w->shares[k];

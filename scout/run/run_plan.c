@@ -102,7 +102,8 @@ static void read_fusion(run *r, int index, run_planned *to) {
     to->variant = x->variant ? x->variant : "";
     to->ratio = x->ratio;
     to->ratio_ci = strcmp(x->worth, "yes") == 0 ? x->ratio_ci : NAN; /* an interval is said of what is proven */
-    to->ci = x->ratio_ci;
+    to->each_us = x->fused_us;
+    to->ci = hypot(x->ratio_ci, figures.baseline_ci);
     to->fetch_us = x->fetch_us;
 }
 

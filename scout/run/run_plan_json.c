@@ -191,7 +191,8 @@ static int item_named(const reader *x, const char *of_operation, const char *of_
     return i && (i->fusion != NULL) == (of_fusion != NULL) ? (int)(i - x->r->items) : -1;
 }
 
-/* What a launch takes is told by a row of its report; without one it is taken to be what its default takes. */
+/* What a launch takes is told by a row of its report. Without one an operation is taken to need what its default takes,
+ * and a fusion what its parts do. */
 static void find_time(const run *r, int item, run_planned *to) {
     const json_t *rows = json_object_get(r->items[item].measurement, "candidates");
     for (size_t k = 0; k < json_array_size(rows); k++) {
@@ -224,6 +225,7 @@ static bool read_implementation(reader *x, int index, const json_t *from) {
     to->name = json_is_true(json_object_get(from, "default")) ? NULL : short_text(x, from, "candidate");
     to->variant = short_text(x, from, "variant");
     to->ratio = to->ratio_ci = NAN;
+    if (item >= x->r->list.count) to->each_us = to->fetch_us = NAN;
     if (proof && !(ratio < most_ratio))
         return refuse(x, "implementation %d has a proof whose ratio is no number above 0 and below %g", index,
                       most_ratio);
@@ -234,9 +236,9 @@ static bool read_implementation(reader *x, int index, const json_t *from) {
     if (is_proven(proven, to)) {
         to->ratio = proven->ratio;
         to->ratio_ci = proven->ratio_ci;
-        if (item >= x->r->list.count) to->ci = proven->ci, to->fetch_us = proven->fetch_us;
+        if (item >= x->r->list.count) to->ci = proven->ci;
     }
-    if (item < x->r->list.count) find_time(x->r, item, to);
+    find_time(x->r, item, to);
     return true;
 }
 

@@ -18,21 +18,19 @@ static void show_time_of(FILE *out, const char *name, const json_t *t) {
     fputc('\n', out);
 }
 
-/* What a sum is made of, and what is left for each launch: each part was timed at the clock of its own load. */
-static void show_rest(FILE *out, const json_t *root) {
-    const json_t *first = json_object_get(root, "default");
-    const double at_us = json_get_positive(first, "at_clock_us"), us = json_get_positive(first, "time_us"),
-                 fetch_us = json_get_positive(first, "fetch_us");
-    const int64_t launches = json_get_int(root, "launches", 0);
+/* What a sum is made of, and what is left for each launch of it: each part was timed at the clock of its own load. */
+static void show_rest(FILE *out, const json_t *root, const json_t *lane, int64_t launches) {
+    const double at_us = json_get_positive(lane, "at_clock_us"), us = json_get_positive(lane, "time_us"),
+                 fetch_us = json_get_positive(lane, "fetch_us");
     if (!(at_us > 0)) {
         if (fetch_us > 0) fprintf(out, "            %s of that to refill caches\n", amount_time(fetch_us).s);
         return;
     }
-    fprintf(out, "            at the model's %.0f MHz they take %s", json_get_number(root, "clock_mhz"),
-            amount_time(at_us).s);
-    if (fetch_us > 0) fprintf(out, ", %s of it to refill caches", amount_time(fetch_us).s);
+    fprintf(out, "            at the model's %.0f MHz they take %s: %+.1f %%", json_get_number(root, "clock_mhz"),
+            amount_time(at_us).s, 100 * (us / at_us - 1));
+    if (fetch_us > 0) fprintf(out, "; %s of it to refill caches", amount_time(fetch_us).s);
     if (us > at_us && launches > 0)
-        fprintf(out, ", and each of %lld launches %s more among the others", (long long)launches,
+        fprintf(out, "; each of %lld launches %s more among the others", (long long)launches,
                 amount_time((us - at_us) / (double)launches).s);
     fputc('\n', out);
 }
@@ -101,11 +99,13 @@ static void show_groups(FILE *out, const json_t *groups) {
 void show_whole(FILE *out, arena *a, const json_t *root) {
     const json_t *memory = json_object_get(root, "memory"), *bound = json_object_get(root, "bound"),
                  *best = json_object_get(root, "best");
+    const json_t *first = json_object_get(root, "default");
     fputs("the model, measured as a whole\n", out);
-    show_time_of(out, "defaults", json_object_get(root, "default"));
-    show_rest(out, root);
+    show_time_of(out, "defaults", first);
+    show_rest(out, root, first, json_get_int(root, "launches", 0));
     if (json_is_object(best)) {
         show_time_of(out, json_is_true(json_object_get(root, "given")) ? "given" : "plan", best);
+        show_rest(out, root, best, 0);
         const double ratio = json_get_positive(root, "ratio"), ci = json_get_number(root, "ratio_ci");
         fprintf(out, "  ratio     %.4f %s%s\n", ratio, amount_within(ci).s,
                 ratio * (1 + ci) < 1 ? "" : ": as a whole no gain is proven");

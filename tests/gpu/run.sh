@@ -58,7 +58,7 @@ declare -A limits=(
     [agree_kinds]=300 # about 150: 8 to 12 s an operation for PyTorch, 4 for scout_batch
     [custom]=200 [fusions]=420 # expected: 4 s an operation, 7 s a fusion
     [quick]=260 [allocations]=260 # expected: four models three times each; six processes of fourteen operations
-    [whole]=120 # expected: a few seconds for each model of part quick
+    [whole]=300 # about 11 for each model of parts quick and models
     [peers]=560 # about 50 for each of the models
     [runtime]=300 # expected: a minute for three tables, as much for the launches, two for memcheck and PyTorch
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says

@@ -81,6 +81,20 @@ else
     skip "schemas: $ROOT/out/venv/bin/python is not there"
 fi
 
+check "a group is expected to take what was measured of what does all at once" python3 - <<'END'
+import json, pathlib
+plan, told = json.load(open("model/plan.json")), json.load(open("model/model.json"))
+reports = [json.loads(path.read_text()) for path in pathlib.Path("model/fusions").glob("*.json")]
+several = [plan["implementations"][group[0]] for group in plan["groups"] if len(group) > 2]
+for is_of in {i["fusion"]: i for i in several}.values():
+    rows = next(r for r in reports if r["operation"] == is_of["fusion"])["candidates"]
+    us, = [row["time_us"]["median"] + max(row.get("fetch_us", 0), 0) for row in rows
+           if (row["name"], row["variant"]) == (is_of["candidate"], is_of["variant"])]
+    times = sum(i["fusion"] == is_of["fusion"] for i in several)
+    expected = next(o for o in told["operations"] if o["operation"] == is_of["fusion"])["best_sum_us"]
+    assert abs(expected / (times * us) - 1) < 1e-6, (expected, times, us)
+END
+
 # the same plan, given
 cp model/model.json before.json
 cp model/plan.json given.json

@@ -81,6 +81,23 @@ one_pass 0.95
 scout --replay once
 check "one pass, a little ahead: the default stays" field once/plan.json "all(i.get('default') for i in r['implementations'])"
 
+# ---- parts were timed at clocks of their own; this device tells 1,000 MHz of the model ----
+cp -r model clocked
+python3 - <<'END'
+import json, pathlib
+for path in pathlib.Path("clocked/reports").glob("*.json"):
+    report = json.loads(path.read_text())
+    report.update({"clock_mhz": 1500, "clock_slope": 1} if path.stem == "square" else {"clock_mhz": 2000, "clock_slope": 0.5})
+    path.write_text(json.dumps(report))
+END
+scout --replay clocked
+for lane in default best; do
+    check "$lane: the sum is told at the model's clock as well" field clocked/model.json \
+        "(lambda parts, lane: abs(1.5 * parts['square'] + 2 ** 0.5 * parts['wide'] - lane['at_clock_us']) < 0.001 * lane['sum_us'])(
+            {o['operation']: o['${lane}_sum_us'] for o in r['operations']}, r['$lane'])"
+done
+check "the difference at the model's clock is shown of both" test "$(grep -c "at the model's 1000 MHz they take" stdout.txt)" = 2
+
 cp model/model.json before.json
 scout model/ops.json -o model --device scripted:0 --resume
 check "with everything kept it is not done again" cmp -s before.json model/model.json

@@ -332,6 +332,10 @@ static void what_could_run_as_one(void) {
     UNIT_CHECK(strstr(judge(&f).recommendation, "Do not fuse them") != NULL);
     f.rival_ratio = 1.3, f.rival_ratio_ci = 0.01;
     UNIT_CHECK(strstr(judge(&f).recommendation, "1.30 times") != NULL);
+    f.rival_ratio = 0.47, f.rival_ratio_ci = INFINITY; /* of one pass */
+    wants(&f, "NONE", "NONE", false);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "Do not") == NULL);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "Not decided: the fused operation took 0.47 times") != NULL);
     f.ratio = 0.7, f.ratio_ci = 0.01;
     wants(&f, "FUSION", "HIGH", false);
     f.measured = false; /* the parts did not run */

@@ -31,14 +31,20 @@ static void the_clock_has_its_part_in_a_difference(void) {
     if (!UNIT_CHECK(root)) return;
     UNIT_CHECK(says(root, "the sum of its parts 100.0 us"));
     UNIT_CHECK(says(
-        root, "at the model's 1500 MHz they take 110.0 us, and each of 20 launches 0.500 us more among the others\n"));
+        root,
+        "at the model's 1500 MHz they take 110.0 us: +9.1 %; each of 20 launches 0.500 us more among the others\n"));
     json_object_set_new(json_object_get(root, "default"), "fetch_us", json_real(6));
-    UNIT_CHECK(says(root, "take 110.0 us, 6.000 us of it to refill caches, and each of 20 launches 0.500 us"));
+    UNIT_CHECK(says(root, "take 110.0 us: +9.1 %; 6.000 us of it to refill caches; each of 20 launches 0.500 us"));
     json_object_del(json_object_get(root, "default"), "fetch_us");
     json_object_set_new(json_object_get(root, "default"), "at_clock_us", json_real(125));
-    UNIT_CHECK(says(root, "they take 125.0 us\n"));
+    UNIT_CHECK(says(root, "they take 125.0 us: -4.0 %\n"));
     json_object_del(json_object_get(root, "default"), "at_clock_us");
     UNIT_CHECK(!says(root, "MHz"));
+    json_object_set_new(
+        root, "best",
+        json_pack("{s:f, s:f, s:f, s:f}", "time_us", 80.0, "ci", 0.01, "sum_us", 90.0, "at_clock_us", 79.2));
+    UNIT_CHECK(says(root, "MHz they take 79.20 us: +1.0 %\n"));
+    json_object_del(root, "best");
     json_object_set_new(json_object_get(root, "default"), "fetch_us", json_real(6));
     UNIT_CHECK(!says(root, "MHz") && says(root, "\n            6.000 us of that to refill caches\n"));
     json_decref(root);
