@@ -281,25 +281,43 @@ static scout_answer enqueue_empty(void *context, uint32_t number, void *stream, 
     return gpu_api->empty(gpu, stream, why);
 }
 
+typedef struct forgotten {
+    scout_forget what;
+    const char *name;
+    double least_s, most_s;
+    bool behind; /* with a launch behind it that does nothing */
+} forgotten;
+
 static scout_answer enqueue_forget(void *context, uint32_t number, void *stream, scout_why *why) {
-    const scout_answer answer = gpu_api->forget(gpu, SCOUT_FORGET_PROGRAM, NULL, NULL, stream, why);
-    return answer == SCOUT_OK && context ? enqueue_empty(NULL, number, stream, why) : answer;
+    const forgotten *f = context;
+    const scout_answer answer = gpu_api->forget(gpu, f->what, NULL, NULL, stream, why);
+    return answer == SCOUT_OK && f->behind ? enqueue_empty(NULL, number, stream, why) : answer;
 }
 
 /* A program that does nothing is fetched as well. */
 static void check_forget(void) {
     enum { LAUNCHES = 8, REPEATS = 16 };
+    static const forgotten kinds[] = {{SCOUT_FORGET_PROGRAM, "empties the caches of programs", 5e-6, 2e-4, false},
+                                      {SCOUT_FORGET_NOTHING, "changes the kernel alone", 1e-7, 5e-6, false}};
     scout_why why = {"", ""};
-    scout_answer answers[3];
-    const double alone_s = gpu_time(enqueue_forget, NULL, 1, LAUNCHES, REPEATS, &why, &answers[0]);
-    const double behind_s = gpu_time(enqueue_forget, &why, 1, LAUNCHES, REPEATS, &why, &answers[1]);
-    const double empty_s = gpu_time(enqueue_empty, NULL, 1, 100, REPEATS, &why, &answers[2]);
-    printf(
-        "  a launch that empties the caches of programs: %.2f us; one that does nothing: %.3f us, behind it %.3f us\n",
-        alone_s * 1e6, empty_s * 1e6, (behind_s - alone_s) * 1e6);
-    for (int k = 0; k < 3; k++) gpu_expect(answers[k] == SCOUT_OK, "emptying caches: %s", why.text);
-    gpu_expect(alone_s > 5e-6 && alone_s < 2e-4, "emptying caches takes %.3g s", alone_s);
-    gpu_expect(fabs(behind_s - alone_s - empty_s) < 2e-6, "a launch behind it takes %.3g s", behind_s - alone_s);
+    scout_answer answer;
+    const double empty_s = gpu_time(enqueue_empty, NULL, 1, 100, REPEATS, &why, &answer);
+    gpu_expect(answer == SCOUT_OK, "a launch that does nothing: %s", why.text);
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        forgotten f = kinds[k];
+        double seconds[2] = {0};
+        for (int behind = 0; behind < 2; behind++) {
+            f.behind = behind;
+            seconds[behind] = gpu_time(enqueue_forget, &f, 1, LAUNCHES, REPEATS, &why, &answer);
+            gpu_expect(answer == SCOUT_OK, "a launch that %s: %s", f.name, why.text);
+        }
+        const double behind_s = seconds[1] - seconds[0];
+        printf("  a launch that %s: %.2f us; one that does nothing: %.3f us, behind it %.3f us\n", f.name,
+               seconds[0] * 1e6, empty_s * 1e6, behind_s * 1e6);
+        gpu_expect(seconds[0] > f.least_s && seconds[0] < f.most_s, "a launch that %s takes %.3g s", f.name,
+                   seconds[0]);
+        gpu_expect(fabs(behind_s - empty_s) < 2e-6, "a launch behind one that %s takes %.3g s", f.name, behind_s);
+    }
 }
 
 typedef struct handed { /* a read of one tensor, behind `forget` of it */
