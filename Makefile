@@ -10,7 +10,8 @@
 ## make zoo                     profile the models of ZOO=models/zoo.json, each at several sizes: only what has changed; also
 ##                              ONLY=name BUDGET=seconds OUT= AGAIN=yes (all of it anew); make zoo-list lists them
 ## make nightly                 the same, all of it anew (AGAIN=no: what has changed), and prints a digest at the end;
-##                              make zoo-clean KEEP=30 keeps the last nights of the history
+##                              CLUSTER=slurm SBATCH="--gres=gpu:1": a task for each model and size; make zoo-clean
+##                              KEEP=30 keeps the last nights of the history
 ## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make check                   the quick half of the tests, for every change: a minute; TEST=stats runs that unit test alone

@@ -26,6 +26,16 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(again),
      .help = "measure all of it in this night, its ceilings too; without it only what has changed"},
+    {.name = "part",
+     .argument = "N/M",
+     .kind = CLI_TEXT,
+     .offset = AT(part),
+     .help = "measure the Nth of the M lines of --list alone, while other processes or machines do the others: nothing "
+             "is told"},
+    {.name = "tell",
+     .kind = CLI_FLAG,
+     .offset = AT(tell),
+     .help = "tell what parts have measured, and what is missing; what is out of its nights is measured again"},
     {.name = "digest", .kind = CLI_FLAG, .offset = AT(digest), .help = "print the digest at the end"},
     {.name = "notify",
      .argument = "COMMAND",
@@ -53,7 +63,7 @@ static const cli_spec spec = {
     .program = "ceiling-scout zoo",
     .version = version_text,
     .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--again] [--digest]\n"
-             "                         [--notify COMMAND] [-o DIR]",
+             "                         [--part N/M | --tell] [--notify COMMAND] [-o DIR]",
     .about =
         "Profiles many models, each at several sizes, as profile does one: a folder for each, in which only what has\n"
         "changed is done again. ZOO.json (models/zoo.json) lists them. What several models share is measured once.\n"
@@ -83,6 +93,10 @@ status_code zoo_command(int argc, char **argv, status *st) {
     c.files.items = &c.z.path;
     c.z.a = &c.a;
     if (cli_parse(&spec, argc, argv, &c, st) != CLI_RUN) return st->code;
+    if (c.z.part && (c.z.tell || c.z.only || c.z.digest || c.z.notify))
+        return status_set(st, STATUS_USAGE,
+                          "--part tells nothing, and says itself which it is: give --only, --digest, "
+                          "--notify and --tell to another run, when all parts have ended");
     const bool good = arena_within(&c.a, work, &c, st);
     json_decref(c.z.root);
     zoo_run_end();

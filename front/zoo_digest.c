@@ -64,10 +64,13 @@ static void write_wrong(zoo *z, FILE *out) {
     bool any = false;
     for (int k = 0; k < z->item_count; k++) {
         const zoo_item *item = &z->items[k];
-        if (!item->done || item->code <= STATUS_INCOMPLETE) continue;
+        if (!item->done || !item->why) continue;
         if (!any) fputs("## What is wrong\n\n", out);
         any = true;
-        fprintf(out, "- `%s` ended with %d: `%s`\n", item->label, item->code, item->why);
+        if (item->code > STATUS_INCOMPLETE)
+            fprintf(out, "- `%s` ended with %d: `%s`\n", item->label, item->code, item->why);
+        else
+            fprintf(out, "- `%s`: %s\n", item->label, item->why);
     }
     if (any) fputc('\n', out);
 }

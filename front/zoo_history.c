@@ -7,6 +7,7 @@
 #include "common/json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +44,17 @@ static bool is_recent(const char *path) {
 }
 
 /* A night that was interrupted goes on under its name, so that what it measured is not measured again. After half a
- * day it is another night. */
-void zoo_history_begin(zoo *z, const char *folder) {
+ * day it is another night; parts may begin late, and that day counts from the last that did. */
+bool zoo_history_begin(zoo *z, const char *folder, bool alone) {
     const char *const mark = arena_printf(z->a, "%s/night", folder), *const cache =
                                                                          arena_printf(z->a, "%s/cache", folder);
     status st = {0};
     size_t n = 0;
-    if (!z->again) return;
+    if (!z->again) return true;
     char *const begun = is_recent(mark) ? files_read(mark, 100, &n, &st) : NULL;
     z->resumed = begun != NULL;
+    if (!begun && !alone) return false;
+    if (begun && z->part) (void)utimensat(AT_FDCWD, mark, NULL, 0);
     if (begun) {
         z->night = arena_strndup(z->a, begun, strcspn(begun, "\n"));
     } else {
@@ -70,6 +73,7 @@ void zoo_history_begin(zoo *z, const char *folder) {
         z->items[k].with.night = z->night;
         z->items[k].with.cache = cache;
     }
+    return true;
 }
 
 static void end_night(zoo *z, const char *folder) {

@@ -128,12 +128,14 @@ static void tell_end(night *n, const zoo_item *item) {
     char line[LINE];
     if (item->code > STATUS_INCOMPLETE)
         tell(n, stderr, arena_printf(n->z->a, "%s: ended with %d: %s", item->label, item->code, item->why));
+    else if (item->why)
+        tell(n, stderr, arena_printf(n->z->a, "%s: %s", item->label, item->why));
     if (n->drawn) return;
     compose(n, line);
     add(line, "; %s: ", item->label);
     if (item->measured) add(line, "%" PRId64 " measured, %" PRId64 " from the cache", item->fresh, item->cached);
-    if (!item->measured && item->code <= STATUS_INCOMPLETE)
-        add(line, item->read ? "read again, the same operations" : "up to date");
+    if (item->why && item->code <= STATUS_INCOMPLETE) add(line, "missing");
+    if (!item->measured && !item->why) add(line, item->read ? "read again, the same operations" : "up to date");
     if (item->code > STATUS_INCOMPLETE) add(line, item->measured ? ", then it went wrong" : "went wrong");
     tell(n, stdout, line);
 }
@@ -192,6 +194,18 @@ static bool is_new(file_state before, const char *path) {
            (now.number != before.number || now.at.tv_sec != before.at.tv_sec || now.at.tv_nsec != before.at.tv_nsec);
 }
 
+static void add_up(night *n, zoo_item *item) {
+    n->done++;
+    n->measured += item->measured;
+    n->same += !item->measured && !item->why;
+    n->wrong += item->code > STATUS_INCOMPLETE;
+    n->incomplete += item->code == STATUS_INCOMPLETE;
+    n->operations += item->operations;
+    n->fresh += item->fresh;
+    n->cached += item->cached;
+    tell_end(n, item);
+}
+
 static void run_item(night *n, zoo_item *item) {
     zoo *z = n->z;
     const char *const story = arena_printf(z->a, "%s/run.json", item->folder);
@@ -215,15 +229,20 @@ static void run_item(night *n, zoo_item *item) {
     if (item->code > CODES) item->code = STATUS_ENVIRONMENT; /* ended by a signal */
     if (item->measured || item->code <= STATUS_INCOMPLETE) count(item, story);
     item->done = true;
-    n->done++;
-    n->measured += item->measured;
-    n->same += !item->measured && item->code <= STATUS_INCOMPLETE;
-    n->wrong += item->code > STATUS_INCOMPLETE;
-    n->incomplete += item->code == STATUS_INCOMPLETE;
-    n->operations += item->operations;
-    n->fresh += item->fresh;
-    n->cached += item->cached;
-    tell_end(n, item);
+    add_up(n, item);
+}
+
+/* What a part has measured, on this machine or another. */
+static void read_item(night *n, zoo_item *item) {
+    const int code = zoo_step_measured(n->z, &item->with);
+    item->done = true;
+    item->measured = code >= 0;
+    item->code = code >= 0 ? code : STATUS_INCOMPLETE;
+    if (item->measured) count(item, arena_printf(n->z->a, "%s/run.json", item->folder));
+    if (!item->measured)
+        item->why = n->z->again ? "it was not measured in this night; the log of its part says why"
+                                : "it was not measured; the log of its part says why";
+    add_up(n, item);
 }
 
 /* ---- the folder ---- */
@@ -233,11 +252,14 @@ static bool is_gone(const char *text) {
     return sscanf(text, "process %d", &pid) == 1 && pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-/* While `*fd` is open no other zoo gets the folder. A file system without locks gives it to all, and *fd is -1. */
-static bool lock_folder(zoo *z, const char *folder, int *fd) {
-    *fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*fd < 0) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", folder, strerror(errno));
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return true;
+/* While `*fd` is open no other zoo gets the folder, and where `how` is LOCK_SH none but parts do. A file system without
+ * locks gives it to all, and *fd is -1. The file is written to by nothing: over a network only what could be is locked.
+ */
+static bool lock_folder(zoo *z, const char *folder, int *fd, int how) {
+    const char *const path = arena_printf(z->a, "%s/.lock", folder);
+    *fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (*fd < 0) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "%s: cannot be opened: %s", path, strerror(errno));
+    if (flock(*fd, how | LOCK_NB) == 0) return true;
     const bool taken = errno == EWOULDBLOCK;
     close(*fd);
     *fd = -1;
@@ -247,22 +269,47 @@ static bool lock_folder(zoo *z, const char *folder, int *fd) {
 static int lock = -1;       /* of the folder */
 static char mark[PATH_MAX]; /* that a zoo runs: its number and when it began; "": this one has none */
 
-/* What a killed zoo was measuring ends by itself, soon; until then the lock is held. */
-static void take_folder(const night *n, const char *path) {
+static void wait_a_little(void) { nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); }
+
+/* Why the folder is not to be had; `path`: the mark of the zoo that runs there. */
+static _Noreturn void refuse(const night *n, const char *path) {
     zoo *z = n->z;
     status none = {0};
     size_t size;
+    const char *const running = files_read(path, 200, &size, &none);
+    guard_fail(z->a->guard, STATUS_ENVIRONMENT,
+               "%s: a zoo is running there, %s; wait until it ends, or name another folder (-o)", n->folder,
+               running ? zoo_digest_plain(z, running) : "or parts of one are");
+}
+
+/* What a killed zoo was measuring ends by itself, soon; until then the lock is held. */
+static void take_folder(const night *n, const char *path) {
+    status none = {0};
+    size_t size;
     const double until = clock_seconds() + PATIENCE;
-    while (!lock_folder(z, n->folder, &lock) && !stop) {
+    while (!lock_folder(n->z, n->folder, &lock, LOCK_EX) && !stop) {
         char *const running = files_read(path, 200, &size, &none);
         const bool gone = running && is_gone(running);
-        const char *const text = running ? zoo_digest_plain(z, running) : "which does not say its number";
         free(running);
-        if (!gone || clock_seconds() > until)
-            guard_fail(z->a->guard, STATUS_ENVIRONMENT,
-                       "%s: a zoo is running there, %s; wait until it ends, or name another folder (-o)", n->folder,
-                       text);
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        if (!gone || clock_seconds() > until) refuse(n, path);
+        wait_a_little();
+    }
+}
+
+/* Parts are measured beside each other. The first of a night has the folder alone for a moment, and begins it. */
+static void share_folder(const night *n, const char *path) {
+    zoo *z = n->z;
+    const double until = clock_seconds() + PATIENCE;
+    while (!stop) {
+        const bool alone = lock_folder(z, n->folder, &lock, LOCK_EX);
+        if ((alone || lock_folder(z, n->folder, &lock, LOCK_SH)) && zoo_history_begin(z, n->folder, alone)) {
+            if (alone && lock >= 0) (void)flock(lock, LOCK_SH);
+            return;
+        }
+        if (lock >= 0) close(lock);
+        lock = -1;
+        if (clock_seconds() > until) refuse(n, path);
+        wait_a_little();
     }
 }
 
@@ -290,10 +337,13 @@ static void prepare(const night *n) {
             guard_fail(z->a->guard, st.code, "%s", st.text);
     if (snprintf(path, sizeof path, "%s/running", n->folder) >= PATH_MAX)
         guard_fail(z->a->guard, STATUS_USAGE, "--out %s: is too long", z->output);
-    take_folder(n, path);
-    if (stop) return; /* perhaps without the lock, and then the mark is another's */
     refuse_links(n, n->folder);
     for (int k = 0; k < 2; k++) refuse_links(n, arena_printf(z->a, "%s/%s", n->folder, folders[k]));
+    if (z->part)
+        share_folder(n, path);
+    else
+        take_folder(n, path);
+    if (stop || z->part) return; /* perhaps without the lock, and then the mark is another's */
     const char *const text = arena_printf(z->a, "process %d since %s", (int)getpid(), named_date(z));
     if (!files_write(path, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
     snprintf(mark, sizeof mark, "%s", path);
@@ -374,6 +424,17 @@ static status_code end(night *n, status *st) {
     return STATUS_OK;
 }
 
+static status_code end_part(night *n, status *st) {
+    for (int k = 0; k < n->z->item_count; k++) {
+        const zoo_item *item = &n->z->items[k];
+        if (!item->wanted) continue;
+        if (stop) return status_set(st, STATUS_INCOMPLETE, "interrupted; the same command goes on where it was");
+        return item->code > STATUS_INCOMPLETE ? status_set(st, (status_code)item->code, "%s went wrong", item->label)
+                                              : (status_code)item->code;
+    }
+    return STATUS_OK;
+}
+
 static void print_digest(zoo *z, const char *folder) {
     status st = {0};
     size_t size;
@@ -385,8 +446,22 @@ static void print_digest(zoo *z, const char *folder) {
 
 /* ---- which ---- */
 
+/* Which of the list a part is, from 0 on; -1: it is none. */
+static int part_of(zoo *z) {
+    int at = 0, of = 0;
+    char rest;
+    if (!z->part) return -1;
+    if (sscanf(z->part, "%9d/%9d%c", &at, &of, &rest) != 2 || at < 1 || at > of)
+        guard_fail(z->a->guard, STATUS_USAGE, "--part %s: is no part; say 3/13, the third of 13", z->part);
+    if (of != z->item_count)
+        guard_fail(z->a->guard, STATUS_INPUT, "--part %s: %s has %d models and sizes now; begin the night again",
+                   z->part, z->path, z->item_count);
+    return at - 1;
+}
+
 /* Folders by their names, and which of them are wanted. */
 static int choose(zoo *z) {
+    const int part = part_of(z);
     int wanted = 0;
     for (int k = 0; k < z->item_count; k++) {
         zoo_item *item = &z->items[k];
@@ -397,7 +472,9 @@ static int choose(zoo *z) {
                 guard_fail(z->a->guard, STATUS_INPUT,
                            "%s: models[%d]: %s is there twice; take one away, or change its size", z->path, item->at,
                            item->label);
-        item->wanted = !z->only || strcmp(z->only, item->model->name) == 0 || strcmp(z->only, item->label) == 0;
+        item->wanted = part >= 0
+                           ? k == part
+                           : !z->only || strcmp(z->only, item->model->name) == 0 || strcmp(z->only, item->label) == 0;
         wanted += item->wanted;
     }
     if (wanted == 0)
@@ -468,14 +545,14 @@ status_code zoo_run(zoo *z, status *st) {
     n.folder = arena_printf(z->a, "%s/zoo", z->output);
     files_on_signals(on_stop);
     prepare(&n);
-    if (!stop) zoo_history_begin(z, n.folder);
-    if (z->resumed)
+    if (!stop && !z->part) (void)zoo_history_begin(z, n.folder, true);
+    if (z->resumed && !z->part && !z->tell)
         tell(&n, stdout,
              arena_printf(z->a, "zoo: goes on with the night of %.*s", (int)strcspn(z->night, " "),
                           zoo_digest_plain(z, z->night)));
     for (int k = 0; k < z->item_count && !stop; k++)
-        if (z->items[k].wanted) run_item(&n, &z->items[k]);
-    const status_code code = end(&n, st);
+        if (z->items[k].wanted) (z->tell ? read_item : run_item)(&n, &z->items[k]);
+    const status_code code = z->part ? end_part(&n, st) : end(&n, st);
     if (z->digest && !stop) print_digest(z, n.folder);
     return code;
 }

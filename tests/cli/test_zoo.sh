@@ -193,7 +193,7 @@ check "after a kill: what was done is not done again" prints_line "first@b1_s8_$
 check "after a kill: the rest is" prints_line "^zoo: 4 of 4 done, 2 measured, 2 up to date; "
 check "after a kill: nothing is left half-written" test -z "$(find out -name '*.tmp*' -o -name '*.new')"
 mkdir -p l2/zoo && printf 'process 999999999 since then' >l2/zoo/running
-exec {lock}<l2/zoo
+exec {lock}>>l2/zoo/.lock
 flock "$lock"
 house/bin/ceiling-scout zoo m/zoo.json -o l2 >night.txt 2>&1 &
 night=$!
