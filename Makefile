@@ -12,6 +12,8 @@
 ## make nightly                 the same, all of it anew (AGAIN=no: what has changed), and prints a digest at the end;
 ##                              CLUSTER=slurm SBATCH="--gres=gpu:1": a task for each model and size; make zoo-clean
 ##                              KEEP=30 keeps the last nights of the history
+## make dispatch                one table of all models in OUT for deployment, dispatch.json and dispatch.h there, and what runs
+##                              otherwise than by the one before
 ## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make check                   the quick half of the tests, for every change: a minute; TEST=stats runs that unit test alone
@@ -71,7 +73,7 @@ GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v
 $(foreach v,$(TYPED),$(if $(filter undefined,$(origin $v)),,$(eval override $v := $$(value $v))))
 
 # What a build compiles goes to all cores, unless -j says how many. Several goals keep their order.
-BUILDS := all debug asan tsan fuzz cuda profile validate zoo zoo-list nightly zoo-clean
+BUILDS := all debug asan tsan fuzz cuda profile validate zoo zoo-list nightly zoo-clean dispatch
 ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS))$(filter-out $(BUILDS),$(or $(MAKECMDGOALS),all))$(word 2,$(MAKECMDGOALS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif

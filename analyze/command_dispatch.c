@@ -13,7 +13,7 @@
 enum { MOST_FOLDERS = 1024, MOST_TABLES = 256, PREFIX_ROOM = 33 };
 
 typedef struct settings {
-    const char *output, *header, *prefix;
+    const char *output, *header, *prefix, *since;
     const char *tables[MOST_TABLES];
     int table_count;
     verdict_thresholds thresholds;
@@ -67,6 +67,11 @@ static const cli_option options[] = {
      .kind = CLI_CALL,
      .call = add_table,
      .help = "add the entries of another table of this device class; repeatable"},
+    {.name = "since",
+     .argument = "OLD.json",
+     .kind = CLI_FILE,
+     .offset = AT(since),
+     .help = "say what runs otherwise than by this table, which may be the one that is written"},
     THRESHOLDS_OPTION(settings, thresholds, margin, "margin",
                       "least fraction of the default's time that a replacement must save (0.02)"),
 };
@@ -80,6 +85,7 @@ static const char after[] =
     "examples:\n"
     "  analyze dispatch out/bert -o out/bert/dispatch.json --header out/bert/dispatch.h\n"
     "  analyze dispatch out/bert -o all.json --merge out/llama/dispatch.json   two models, one table\n"
+    "  analyze dispatch out/*@* -o all.json --since all.json                   all models, and what has changed\n"
     "\n"
     "exit codes:\n"
     "  0  done\n"
@@ -99,7 +105,7 @@ static json_t *new_root(const study_group *g, status *st) {
     if (!device) return NULL;
     json_t *root = json_new_object(&b), *models = json_new_array(&b);
     json_put_text(&b, root, "schema", "ceiling-scout/dispatch/1");
-    json_push_text(&b, models, g->model ? g->model : "");
+    for (size_t k = 0; k < g->models; k++) json_push_text(&b, models, g->names[k]);
     json_put(&b, root, "device", device);
     json_put_text(&b, root, "regime", g->regime);
     json_put_int(&b, root, "method", g->method);
@@ -205,11 +211,14 @@ static status_code tabulate(const settings *s, const study *data, status *st) {
     const study_group *g = &data->groups[0];
     if (!refuse_overwriting(data, s->output, st) || !refuse_overwriting(data, s->header, st)) return st->code;
     json_t *root = new_root(g, st);
-    const bool good = root && add_all(s, g, root, &o, st) && save(s, g, root, st);
-    json_decref(root);
+    json_t *before = root && s->since ? table_merge_read(root, s->folders.items[0], s->since, st) : NULL;
+    bool good = root && (before || !s->since) && add_all(s, g, root, &o, st) && save(s, g, root, st);
     left_out_more(o.unfit > LEFT_OUT_NAMED ? o.unfit - LEFT_OUT_NAMED : 0, "report");
+    if (good) show(s, g, &o);
+    good = good && (!before || table_changes_tell(root, before, s->since, stdout, st));
+    json_decref(before);
+    json_decref(root);
     if (!good) return st->code;
-    show(s, g, &o);
     return data->skipped_count > 0 || o.unfit > 0 || g->without_baseline > 0 ? STATUS_INCOMPLETE : STATUS_OK;
 }
 
@@ -236,7 +245,7 @@ status_code command_dispatch(int argc, char **argv, status *st) {
     const cli_spec spec = {
         .program = "analyze dispatch",
         .version = version_text,
-        .usage = "DIR... -o TABLE.json [--header FILE.h] [--merge OTHER.json]...",
+        .usage = "DIR... -o TABLE.json [--header FILE.h] [--merge OTHER.json]... [--since OLD.json]",
         .about = about,
         .after = after,
         .options = options,

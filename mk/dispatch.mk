@@ -8,9 +8,9 @@ DISPATCH_OBJECTS := $(DISPATCH_SOURCES:%.c=$(BUILD)/obj/%.o)
 DISPATCH_STATIC := $(BUILD)/lib/libscout_dispatch.a
 DISPATCH_SHARED := $(BUILD)/lib/libscout_dispatch.so.$(DISPATCH_VERSION)
 
-.PHONY: dispatch bench-dispatch
-all: dispatch
-dispatch: $(DISPATCH_STATIC) $(DISPATCH_SHARED)
+.PHONY: dispatch-library bench-dispatch
+all: dispatch-library
+dispatch-library: $(DISPATCH_STATIC) $(DISPATCH_SHARED)
 
 # One object, in which what is not for others has no name any more.
 $(DISPATCH_STATIC): $(DISPATCH_OBJECTS)
@@ -37,7 +37,7 @@ $(BUILD)/obj/analyze/table/table_header.o: $(DISPATCH_LINES)
 # Headers, the library in both forms and what pkg-config says of it.
 .PHONY: install-dispatch
 install: install-dispatch
-install-dispatch: dispatch
+install-dispatch: dispatch-library
 	install -d -- "$$INSTALL_ROOT/include/ceiling-scout/dispatch" "$$INSTALL_ROOT/lib/pkgconfig"
 	install -m 644 -- $(DISPATCH_HEADERS) "$$INSTALL_ROOT/include/ceiling-scout/dispatch/"
 	install -m 644 -- $(DISPATCH_STATIC) "$$INSTALL_ROOT/lib/libscout_dispatch.a"
@@ -47,5 +47,5 @@ install-dispatch: dispatch
 	$(Q)sed 's|@VERSION@|$(DISPATCH_VERSION)|' dispatch/scout_dispatch.pc.in > "$$INSTALL_ROOT/lib/pkgconfig/scout_dispatch.pc"
 
 # Lookups in a table of ten thousand made-up operations, beside a hash table with text keys and a list.
-bench-dispatch: $(ANALYZE) dispatch
+bench-dispatch: $(ANALYZE) dispatch-library
 	$(Q)tests/bench/bench_dispatch.sh $(ANALYZE) $(BUILD)/lib

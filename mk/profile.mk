@@ -64,6 +64,16 @@ unknown_cluster:
 zoo zoo-list nightly: $(PROGRAMS)
 	$(Q)$(ZOO_RUN)
 
+# One table of all models, and what runs otherwise than by the one before.
+.PHONY: dispatch
+dispatch: export ZOO_OUT := $(OUT)
+dispatch: $(PROGRAMS)
+	$(Q)table="$$ZOO_OUT/dispatch.json"; set --; \
+	for folder in "$$ZOO_OUT"/*/; do if [ -e "$$folder/dispatch.json" ]; then set -- "$$@" "$$folder"; fi; done; \
+	if [ $$# = 0 ]; then echo "no model in $$ZOO_OUT has a dispatch table; say make zoo, or make MODEL=m.onnx profile" >&2; exit 3; fi; \
+	if [ -e "$$table" ]; then set -- "$$@" "--since=$$table"; fi; \
+	$(ANALYZE) dispatch "--output=$$table" "--header=$$ZOO_OUT/dispatch.h" "$$@"
+
 # The nights that are kept, and nothing of those before them.
 KEEP ?= 30
 zoo-clean: export ZOO_OUT := $(OUT)

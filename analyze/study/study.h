@@ -111,8 +111,9 @@ typedef struct study_group {
     const char *device;                                           /* what it is called: "NVIDIA H200" */
     const char *device_class, *device_instance, *driver, *regime; /* instance, driver: NULL where they differ */
     int64_t method, units;
-    const char *model; /* the folder's name; of several "a + b", of many "5 models" */
-    int folder;        /* the first of them */
+    const char *model;  /* the folder's name; of several "a + b", of many "5 models" */
+    const char **names; /* of all of them */
+    int folder;         /* the first of them */
     size_t models; /* folders that it is of; an operation of several is one that occurs as often as in all of them */
     study_report *reports; /* operations, in the order of their files' names */
     size_t count;

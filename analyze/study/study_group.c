@@ -29,7 +29,8 @@ static const char *model_of(study *s, const char *folder) {
 
 static void add_model(study *s, study_group *g, const char *model) {
     enum { MOST_SAID = 3 };
-    g->models++;
+    if (!g->names) g->names = arena_array(&s->arena, const char *, s->options.folder_count);
+    g->names[g->models++] = model;
     if (!g->model)
         g->model = model;
     else if (g->models <= MOST_SAID)

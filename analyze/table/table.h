@@ -41,6 +41,16 @@ bool table_merge_file(table_merge *m, const char *path, status *st);
 /* Entries in the order of their keys. */
 bool table_merge_end(table_merge *m, status *st);
 
+/* Another dispatch.json as a tree; the caller's. NULL: it is none, or of another device class, regime or method than
+ * `all`, which messages call `name`. */
+json_t *table_merge_read(const json_t *all, const char *name, const char *path, status *st);
+/* Whether two entries of one operation run the same. */
+bool table_merge_alike(const json_t *a, const json_t *b);
+
+/* table_changes.c: how many operations run otherwise than by an earlier table, and the first of them, a line each.
+ * false: out of memory. */
+bool table_changes_tell(const json_t *root, const json_t *before, const char *path, FILE *out, status *st);
+
 /* Gives each entry of dispatch.json its member `ranges`. Keys are canonical and each is there once. `count`: how many
  * were found. false: out of memory. */
 bool table_ranges_add(json_t *entries, size_t *count, status *st);

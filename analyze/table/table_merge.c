@@ -32,7 +32,7 @@ static bool is_better(const json_t *a, const json_t *b) {
     return surely(a) < surely(b);
 }
 
-static bool decide_alike(const json_t *a, const json_t *b) {
+bool table_merge_alike(const json_t *a, const json_t *b) {
     static const char *const members[] = {"choice", "implementation", "variant", "algo", "config"};
     for (size_t k = 0; k < sizeof members / sizeof members[0]; k++) {
         const json_t *x = json_object_get(a, members[k]), *y = json_object_get(b, members[k]);
@@ -67,7 +67,7 @@ bool table_merge_entry(table_merge *m, json_t *entry, const char *from, status *
     json_t *there = json_object_get(m->by_key, key);
     bool better = true;
     if (there) {
-        const bool alike = decide_alike(there, entry);
+        const bool alike = table_merge_alike(there, entry);
         better = is_better(entry, there);
         if (alike)
             m->repeated++;
@@ -97,25 +97,33 @@ static bool is_table(const char *path, status *st) {
     return t != NULL;
 }
 
-static bool is_same(const table_merge *m, const json_t *root, const char *path, status *st) {
-    const char *device = text_of(json_object_get(m->root, "device"), "class");
+static bool is_same(const json_t *all, const char *name, const json_t *root, const char *path, status *st) {
+    const char *device = text_of(json_object_get(all, "device"), "class");
     const char *other = text_of(json_object_get(root, "device"), "class");
-    const char *regime = text_of(m->root, "regime"), *other_regime = text_of(root, "regime");
-    const json_int_t method = json_integer_value(json_object_get(m->root, "method"));
+    const char *regime = text_of(all, "regime"), *other_regime = text_of(root, "regime");
+    const json_int_t method = json_integer_value(json_object_get(all, "method"));
     const json_int_t other_method = json_integer_value(json_object_get(root, "method"));
     if (strcmp(device, other) != 0)
         status_set(st, STATUS_INPUT,
-                   "%.200s is of %.250s, but %.200s is of %.250s; tables of one device class are merged", path, other,
-                   m->name, device);
+                   "%.200s is of %.250s, but %.200s is of %.250s; tables of one device class go together", path, other,
+                   name, device);
     else if (strcmp(regime, other_regime) != 0)
-        status_set(st, STATUS_INPUT, "%.200s was measured %.60s, but %.200s %.60s; tables of one regime are merged",
-                   path, other_regime, m->name, regime);
+        status_set(st, STATUS_INPUT, "%.200s was measured %.60s, but %.200s %.60s; tables of one regime go together",
+                   path, other_regime, name, regime);
     else if (method != other_method)
         status_set(st, STATUS_INPUT, "%.200s was measured by method %d, but %.200s by %d; measure the older one again",
-                   path, (int)other_method, m->name, (int)method);
+                   path, (int)other_method, name, (int)method);
     else
         return true;
     return false;
+}
+
+json_t *table_merge_read(const json_t *all, const char *name, const char *path, status *st) {
+    const json_limits limits = {.bytes = DISPATCH_TABLE_BYTES};
+    json_t *root = is_table(path, st) ? json_read(path, &limits, st) : NULL;
+    if (root && is_same(all, name, root, path, st)) return root;
+    json_decref(root);
+    return NULL;
 }
 
 /* Each model once, in the order in which they come. */
@@ -133,10 +141,8 @@ static bool add_models(json_t *root, const json_t *other, status *st) {
 }
 
 bool table_merge_file(table_merge *m, const char *path, status *st) {
-    const json_limits limits = {.bytes = DISPATCH_TABLE_BYTES};
-    if (!is_table(path, st)) return false;
-    json_t *root = json_read(path, &limits, st);
-    bool good = root && is_same(m, root, path, st) && add_models(m->root, root, st);
+    json_t *root = table_merge_read(m->root, m->name, path, st);
+    bool good = root && add_models(m->root, root, st);
     const json_t *entries = json_object_get(root, "entries");
     for (size_t k = 0; good && k < json_array_size(entries); k++)
         good = table_merge_entry(m, json_incref(json_array_get(entries, k)), path, st);

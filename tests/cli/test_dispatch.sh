@@ -48,6 +48,7 @@ check "the same bytes, whatever the files are called" same plain.json again.json
 check "the same header" same plain.h again.h
 dispatch first plain -o both.json
 check "the same twice is no conflict" test -z "$STDERR"
+check "each folder's name is there" test "$(field both.json 'r["models"]')" = "['first', 'plain']"
 check "the same twice is once" test "$(field both.json 'len(r["entries"])')" = 7
 
 # ---- fusions alone ----
@@ -97,6 +98,31 @@ head -c 2000 rival.json >cut.json
 dispatch_refused "half a table" 3 plain -o refused.json --merge cut.json
 dispatch_refused "no table" 3 plain -o refused.json --merge nothing.json
 dispatch_refused "a report is no table" 3 plain -o refused.json --merge "$(find plain/reports -name '*.json' | head -n 1)"
+
+# ---- what has changed since ----
+dispatch plain -o since.json --since plain.json
+check "since itself: exit 0" exits 0
+check "since itself: nothing has" prints "  since plain.json: 0 proven now, 0 no longer proven, 0 run as another, 0 new, 0 gone"
+check "since itself: one line more" test "$(wc -l <<<"$STDOUT")" = 4
+dispatch plain -o since.json --margin 0.075 --since plain.json
+check "what is no longer proven is told" prints "  no longer proven: the default again: gemm;shape=2048,4096,4096;layout=nn;type=fp16;weight=fp16;weight_side=b: "
+check "with what it ran as" prints "algo=0, before "
+dispatch plain -o plain_again.json --since since.json
+check "what is proven now is told" prints "  proven now: gemm;shape=2048,"
+dispatch rival -o since.json --since plain.json
+check "what is gone is counted" prints "1 proven now, 0 no longer proven, 1 run as another, 0 new, 5 gone"
+check "what runs as another is told" prints "  runs as another: gemm;shape=64,"
+check "what is gone is told" prints "  gone: gemm;shape=1024,"
+dispatch plain -o since.json --since since.json
+check "the table that is written may be the earlier one" prints "1 run as another, 5 new, 0 gone"
+cp since.json kept.json
+dispatch_refused "since a table of another device" 3 driver -o refused.json --since since.json
+check "since a table of another device: both are named" says "tables of one device class go together"
+dispatch_refused "since no table" 3 plain -o refused.json --since "$report"
+dispatch_refused "since what is not there" 3 plain -o refused.json --since missing.json
+dispatch hostile -o since.json
+dispatch hostile -o other.json --since since.json
+check "since hostile names: nothing has changed" prints "0 proven now, 0 no longer proven, 0 run as another, 0 new, 0 gone"
 
 # ---- what cannot be ----
 dispatch_refused "no output" 2 plain

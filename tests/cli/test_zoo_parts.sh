@@ -94,6 +94,19 @@ check "the next night is another" test "$(<out/zoo/night)" != "$night"
 zoo --again --tell
 check "the next night: nothing is missing" test "$(grep -c 'was not measured' stderr.txt)" = 0
 codes=$EXIT
+
+# ---- one table of all models, and what has changed in it ----
+deploy() { run make -s -C "$ROOT" "ANALYZE=$PWD/house/bin/analyze" PROGRAMS= "OUT=${1:-$PWD/out}" dispatch; }
+mkdir nothing
+deploy "$PWD/nothing"
+check "make dispatch: nothing was measured: not done" test "$EXIT" -ne 0
+check "make dispatch: what to do" says 'has a dispatch table; say make zoo'
+deploy
+check "make dispatch: a table" test -s out/dispatch.json -a -s out/dispatch.h
+check "make dispatch: all models are in it" python3 -c 'import json; m = json.load(open("out/dispatch.json"))["models"]; assert len(m) == 4 and "third@b4_scripted:0_burst" in m, m'
+check "make dispatch: the first has none before it" test "$(grep -c '  since ' stdout.txt)" = 0
+deploy
+check "make dispatch: what has changed since" grep -qE "^  since .*/out/dispatch.json: 0 proven now, 0 no longer proven, 0 run as another, 0 new, 0 gone$" stdout.txt
 zoo --again -o whole
 check "one process ends with the same code" exits "$codes"
 check "by one process: the same models, operations and figures" python3 - <<'CODE'

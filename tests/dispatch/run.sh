@@ -25,7 +25,7 @@ skip() {
     echo "skipped: $1"
 }
 
-make --no-print-directory -s dispatch bin/analyze BUILD="$build"
+make --no-print-directory -s dispatch-library bin/analyze BUILD="$build"
 
 # ---- what it exports and needs ----
 versioned() {

@@ -29,7 +29,7 @@ if ((${#cargos[@]} == 0)); then
     exit 0
 fi
 
-make --no-print-directory -s dispatch bin/analyze BUILD="$build"
+make --no-print-directory -s dispatch-library bin/analyze BUILD="$build"
 python3 -B tests/bench/made_products.py "$scratch/made/reports" 10000
 bin/analyze dispatch "$scratch/made" -o "$scratch/table.json" --header "$scratch/table.h" --prefix made >/dev/null
 libs=$PWD/out/build/rust/lib
