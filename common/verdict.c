@@ -217,11 +217,14 @@ static void say_proven(const judged *j, char *text, size_t room) {
 }
 
 static void say_apart(const judged *j, char *text, size_t room) {
-    if (is_time(j->f->rival_ratio) && j->f->rival_ratio < 1)
-        snprintf(text, room, "Not decided: the fused operation took %.2f times as long, which is not proven.",
-                 j->f->rival_ratio);
-    else if (is_time(j->f->rival_ratio))
-        snprintf(text, room, "Do not fuse them: the fused operation takes %.2f times as long.", j->f->rival_ratio);
+    const double ratio = j->f->rival_ratio, ci = j->f->rival_ratio_ci;
+    if (is_time(ratio) && ratio < 1 && !(verdict_known(ci) && ratio * (1 + ci) < 1))
+        snprintf(text, room, "Not decided: the fused operation took %.2f times as long, which is not proven.", ratio);
+    else if (is_time(ratio) && ratio < 1)
+        snprintf(text, room, "Do not fuse them: the fused operation takes %.1f %% less time, too little.",
+                 100 * (1 - ratio));
+    else if (is_time(ratio))
+        snprintf(text, room, "Do not fuse them: the fused operation takes %.2f times as long.", ratio);
     else
         snprintf(text, room, "Do not fuse them: no fused candidate was measured to be faster.");
 }

@@ -89,9 +89,7 @@ static bool give_settings(const char *prefix, const settings *s, const char *sco
         const char *name, *text;
     } all[] = {{"MODEL", s->model},
                {"NAME", s->name},
-               {"ASK", s->ask_measured ? "measured"
-                       : s->ask        ? "folder"
-                                       : NULL},
+               {"ASK", s->ask ? "folder" : NULL},
                {"OUT", s->out},
                {"BATCH", batch},
                {"SEQ", seq},

@@ -11,8 +11,7 @@ typedef struct settings {
     const char *target_ci, *min_time;
     const char *night, *cache; /* profile.sh measures what was not measured in this night, and shares it there */
     bool quick, no_wait;
-    bool ask;          /* profile.sh names the folder and does nothing */
-    bool ask_measured; /* it says with what code that was measured, in the night where one is named, or "not" */
+    bool ask; /* profile.sh names the folder and does nothing */
     const char *before, *after, *shape, *op;
     int64_t batch, seq;
     double budget;

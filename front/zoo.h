@@ -37,7 +37,8 @@ typedef struct zoo {
     double budget;             /* instead of those of the list; 0: theirs */
     bool list, digest;
     const char *part;          /* "N/M": the Nth of M items alone, beside others of its night; NULL: it is no part */
-    bool tell;                 /* what parts have measured: nothing is measured here but what is out of its nights */
+    bool tell;                 /* what parts have done: nothing is measured here but suspects */
+    const char *named;         /* what the night of parts is called; NULL: they are of none */
     bool again;                /* all of it is measured in this night, whether it has changed or not */
     const char *night, *cache; /* what that is called, and where its results are shared; NULL: it is none */
     bool resumed;              /* it was interrupted, and has told nothing yet */
@@ -68,15 +69,13 @@ enum { ZOO_STEP_LATE = 1000 }; /* the code of one that was ended so */
 int zoo_step_run(zoo *z, const zoo_step *s);
 const char *zoo_step_why(zoo *z, const char *log);            /* what a program said of its end, or the last line */
 const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh calls the folder */
-int zoo_step_measured(zoo *z, const settings *profile); /* the code that it ended with; -1: it was not, in this night */
 
 /* zoo_run.c: all of it. The code; st says why where a line is due. */
 status_code zoo_run(zoo *z, status *st);
 void zoo_run_end(void); /* at the end, however it came about */
 
-/* zoo_history.c: what makes a run a night. Between both lies the measuring, which --again makes a night's. alone: no
- * other zoo has the folder, so that a night may begin. False: there is none to take part in. */
-bool zoo_history_begin(zoo *z, const char *folder, bool alone);
+/* zoo_history.c: what makes a run a night. Between both lies the measuring, which --again makes a night's. */
+void zoo_history_begin(zoo *z, const char *folder);
 typedef struct zoo_kept {
     bool slower;      /* in this night, something is */
     const char *text; /* what the last night came to; "": there is no result yet */

@@ -3,7 +3,19 @@
 #include "common/version.h"
 #include "front/zoo.h"
 
+#include <string.h>
+
 #define AT(member) offsetof(zoo, member)
+
+/* It is a folder's name, too. */
+static bool set_night(void *destination, const char *argument, status *st) {
+    static const char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
+    const size_t n = strlen(argument);
+    ((zoo *)destination)->named = argument;
+    if (n > 0 && n <= 80 && argument[0] != '.' && argument[0] != '-' && strspn(argument, all) == n) return true;
+    return status_fail(st, STATUS_USAGE,
+                       "--night: letters, digits and ._:- alone, at most 80, and a letter or digit first");
+}
 
 static const cli_option rows[] = {
     {.name = "list",
@@ -30,12 +42,16 @@ static const cli_option rows[] = {
      .argument = "N/M",
      .kind = CLI_TEXT,
      .offset = AT(part),
-     .help = "measure the Nth of the M lines of --list alone, while other processes or machines do the others: nothing "
-             "is told"},
+     .help = "measure the Nth of the M lines of --list alone, while other processes or machines measure the others"},
+    {.name = "night",
+     .argument = "NAME",
+     .kind = CLI_CALL,
+     .call = set_night,
+     .help = "what the night of --part and --tell is called; all of it is measured anew"},
     {.name = "tell",
      .kind = CLI_FLAG,
      .offset = AT(tell),
-     .help = "tell what parts have measured, and what is missing; what is out of its nights is measured again"},
+     .help = "end the night of parts: tell what they measured and what is missing; only suspects are measured again"},
     {.name = "digest", .kind = CLI_FLAG, .offset = AT(digest), .help = "print the digest at the end"},
     {.name = "notify",
      .argument = "COMMAND",
@@ -63,7 +79,7 @@ static const cli_spec spec = {
     .program = "ceiling-scout zoo",
     .version = version_text,
     .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--again] [--digest]\n"
-             "                         [--part N/M | --tell] [--notify COMMAND] [-o DIR]",
+             "                         [--night NAME --part N/M | --night NAME --tell] [--notify COMMAND] [-o DIR]",
     .about =
         "Profiles many models, each at several sizes, as profile does one: a folder for each, in which only what has\n"
         "changed is done again. ZOO.json (models/zoo.json) lists them. What several models share is measured once.\n"
@@ -93,10 +109,17 @@ status_code zoo_command(int argc, char **argv, status *st) {
     c.files.items = &c.z.path;
     c.z.a = &c.a;
     if (cli_parse(&spec, argc, argv, &c, st) != CLI_RUN) return st->code;
-    if (c.z.part && (c.z.tell || c.z.only || c.z.digest || c.z.notify))
+    if (!c.z.named != !(c.z.part || c.z.tell))
         return status_set(st, STATUS_USAGE,
-                          "--part tells nothing, and says itself which it is: give --only, --digest, "
-                          "--notify and --tell to another run, when all parts have ended");
+                          "--part and --tell are of a night with a name, and only these: say --night "
+                          "NAME, the same for all of them");
+    if (c.z.part && (c.z.tell || c.z.digest || c.z.notify))
+        return status_set(st, STATUS_USAGE,
+                          "a part has no digest; give --digest, --notify and --tell to the run that "
+                          "ends the night, when all parts have ended");
+    if (c.z.named && (c.z.only || c.z.again))
+        return status_set(st, STATUS_USAGE,
+                          "a night of parts is of all models, measured anew: leave out --only and --again");
     const bool good = arena_within(&c.a, work, &c, st);
     json_decref(c.z.root);
     zoo_run_end();

@@ -7,7 +7,6 @@
 #include "common/json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,42 +42,46 @@ static bool is_recent(const char *path) {
     return stat(path, &is) == 0 && difftime(time(NULL), is.st_mtime) <= NIGHT_S;
 }
 
+static void measure_as_of(zoo *z, const char *night, const char *cache) {
+    status st = {0};
+    z->night = night;
+    z->cache = cache;
+    need(z, files_make_folders(cache, &st), &st);
+    for (int k = 0; k < z->item_count; k++) {
+        z->items[k].with.night = night;
+        z->items[k].with.cache = cache;
+    }
+}
+
 /* A night that was interrupted goes on under its name, so that what it measured is not measured again. After half a
- * day it is another night; parts may begin late, and that day counts from the last that did. */
-bool zoo_history_begin(zoo *z, const char *folder, bool alone) {
+ * day it is another night. That of parts has a name of its own, however long they take. */
+void zoo_history_begin(zoo *z, const char *folder) {
     const char *const mark = arena_printf(z->a, "%s/night", folder), *const cache =
                                                                          arena_printf(z->a, "%s/cache", folder);
     status st = {0};
     size_t n = 0;
-    if (!z->again) return true;
+    if (z->named) measure_as_of(z, z->named, arena_printf(z->a, "%s/nights/%s/cache", folder, z->named));
+    if (z->named || !z->again) return;
     char *const begun = is_recent(mark) ? files_read(mark, 100, &n, &st) : NULL;
     z->resumed = begun != NULL;
-    if (!begun && !alone) return false;
-    if (begun && z->part) (void)utimensat(AT_FDCWD, mark, NULL, 0);
-    if (begun) {
-        z->night = arena_strndup(z->a, begun, strcspn(begun, "\n"));
-    } else {
+    const char *night = begun ? arena_strndup(z->a, begun, strcspn(begun, "\n")) : NULL;
+    if (!begun) {
         char text[64];
         const time_t now = time(NULL);
         struct tm at;
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &at));
-        z->night = arena_printf(z->a, "%s %d", text, (int)getpid());
+        night = arena_printf(z->a, "%s %d", text, (int)getpid());
         remove_tree(z, cache);
-        need(z, files_write(mark, z->night, strlen(z->night), &st), &st);
+        need(z, files_write(mark, night, strlen(night), &st), &st);
     }
     free(begun);
-    need(z, files_make_folders(cache, &st), &st);
-    z->cache = cache;
-    for (int k = 0; k < z->item_count; k++) {
-        z->items[k].with.night = z->night;
-        z->items[k].with.cache = cache;
-    }
-    return true;
+    measure_as_of(z, night, cache);
 }
 
 static void end_night(zoo *z, const char *folder) {
     remove_tree(z, arena_printf(z->a, "%s/again", folder));
-    if (!z->again) return;
+    if (z->named) remove_tree(z, arena_printf(z->a, "%s/nights/%s", folder, z->named));
+    if (z->named || !z->again) return;
     remove_tree(z, z->cache);
     files_remove(arena_printf(z->a, "%s/night", folder));
 }
@@ -222,7 +225,10 @@ zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const
     char program[PATH_MAX];
     status st = {0};
     zoo_kept told = {.text = ""};
-    if (!any_result(z)) return told;
+    if (!any_result(z)) {
+        if (z->named) end_night(z, folder);
+        return told;
+    }
     need(z, start_find_program("scout_batch", program, &st), &st);
     told.why = keep_history(z, folder, step, NULL);
     json_t *index = told.why || *step->stop ? NULL : json_read(path, NULL, &st);
@@ -246,7 +252,7 @@ zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const
     told.slower = (measured || z->resumed || suspect) &&
                   json_get_int(last, "slower", 0) + json_get_int(last, "machines_slower", 0) > 0;
     json_decref(index);
-    if (z->again && (program_before(z, kept, program) || access(kept, F_OK) != 0)) keep_program(z, kept, program);
+    if (z->night && (program_before(z, kept, program) || access(kept, F_OK) != 0)) keep_program(z, kept, program);
     end_night(z, folder);
     return told;
 }

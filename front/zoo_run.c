@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 enum { NAMED = 3, LINE = 1024, CODES = 5 };
-static const double PATIENCE = 15; /* for what a zoo that was killed left behind */
+static const double PATIENCE = 15;          /* for what a zoo that was killed left behind */
+static const double TELLING_PATIENCE = 120; /* for parts that are being ended: nothing comes after --tell */
 
 static volatile int stop; /* how often it was asked to end */
 static void on_stop(int number) {
@@ -232,16 +233,37 @@ static void run_item(night *n, zoo_item *item) {
     add_up(n, item);
 }
 
-/* What a part has measured, on this machine or another. */
-static void read_item(night *n, zoo_item *item) {
-    const int code = zoo_step_measured(n->z, &item->with);
+/* ---- what parts leave for the end of their night ---- */
+
+static const char *record_of(const night *n, const zoo_item *item) {
+    return arena_printf(n->z->a, "%s/nights/%s/%s.json", n->folder, n->z->named, files_base(item->folder));
+}
+
+static void write_record(const night *n, const zoo_item *item) {
+    status st = {0};
+    json_t *record = json_pack("{s:i, s:s, s:b, s:b}", "code", item->code, "why", item->why ? item->why : "", "read",
+                               (int)item->read, "measured", (int)item->measured);
+    const bool good = record && json_save(record_of(n, item), record, &st);
+    json_decref(record);
+    if (!good) guard_fail(n->z->a->guard, STATUS_ENVIRONMENT, "%s", record ? st.text : "out of memory");
+}
+
+/* What another process did with it, perhaps on another machine. */
+static void read_record(night *n, zoo_item *item) {
+    json_t *record = read_quietly(record_of(n, item));
+    const int64_t code = json_get_int(record, "code", -1);
+    const bool known = code >= 0 && code <= CODES;
     item->done = true;
-    item->measured = code >= 0;
-    item->code = code >= 0 ? code : STATUS_INCOMPLETE;
-    if (item->measured) count(item, arena_printf(n->z->a, "%s/run.json", item->folder));
-    if (!item->measured)
-        item->why = n->z->again ? "it was not measured in this night; the log of its part says why"
-                                : "it was not measured; the log of its part says why";
+    item->code = known ? (int)code : STATUS_INCOMPLETE;
+    item->read = json_is_true(json_object_get(record, "read"));
+    item->measured = json_is_true(json_object_get(record, "measured"));
+    if (known && code > STATUS_INCOMPLETE)
+        item->why = zoo_digest_plain(n->z, json_get_text(record, "why"));
+    else if (!known)
+        item->why = "its part did not end in this night; what started that part has a log of it";
+    json_decref(record);
+    if (item->measured || (known && code <= STATUS_INCOMPLETE))
+        count(item, arena_printf(n->z->a, "%s/run.json", item->folder));
     add_up(n, item);
 }
 
@@ -269,8 +291,6 @@ static bool lock_folder(zoo *z, const char *folder, int *fd, int how) {
 static int lock = -1;       /* of the folder */
 static char mark[PATH_MAX]; /* that a zoo runs: its number and when it began; "": this one has none */
 
-static void wait_a_little(void) { nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL); }
-
 /* Why the folder is not to be had; `path`: the mark of the zoo that runs there. */
 static _Noreturn void refuse(const night *n, const char *path) {
     zoo *z = n->z;
@@ -279,37 +299,21 @@ static _Noreturn void refuse(const night *n, const char *path) {
     const char *const running = files_read(path, 200, &size, &none);
     guard_fail(z->a->guard, STATUS_ENVIRONMENT,
                "%s: a zoo is running there, %s; wait until it ends, or name another folder (-o)", n->folder,
-               running ? zoo_digest_plain(z, running) : "or parts of one are");
+               running && !is_gone(running) ? zoo_digest_plain(z, running) : "or parts of one are");
 }
 
-/* What a killed zoo was measuring ends by itself, soon; until then the lock is held. */
+/* What a killed zoo or part was measuring ends by itself, soon; until then the lock is held. */
 static void take_folder(const night *n, const char *path) {
+    const zoo *z = n->z;
     status none = {0};
     size_t size;
-    const double until = clock_seconds() + PATIENCE;
-    while (!lock_folder(n->z, n->folder, &lock, LOCK_EX) && !stop) {
+    const double until = clock_seconds() + (z->tell ? TELLING_PATIENCE : PATIENCE);
+    while (!lock_folder(n->z, n->folder, &lock, z->part ? LOCK_SH : LOCK_EX) && !stop) {
         char *const running = files_read(path, 200, &size, &none);
-        const bool gone = running && is_gone(running);
+        const bool gone = z->tell || (running && is_gone(running));
         free(running);
         if (!gone || clock_seconds() > until) refuse(n, path);
-        wait_a_little();
-    }
-}
-
-/* Parts are measured beside each other. The first of a night has the folder alone for a moment, and begins it. */
-static void share_folder(const night *n, const char *path) {
-    zoo *z = n->z;
-    const double until = clock_seconds() + PATIENCE;
-    while (!stop) {
-        const bool alone = lock_folder(z, n->folder, &lock, LOCK_EX);
-        if ((alone || lock_folder(z, n->folder, &lock, LOCK_SH)) && zoo_history_begin(z, n->folder, alone)) {
-            if (alone && lock >= 0) (void)flock(lock, LOCK_SH);
-            return;
-        }
-        if (lock >= 0) close(lock);
-        lock = -1;
-        if (clock_seconds() > until) refuse(n, path);
-        wait_a_little();
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
 }
 
@@ -331,19 +335,19 @@ static void prepare(const night *n) {
     zoo *z = n->z;
     char path[PATH_MAX];
     status st = {0};
-    const char *const folders[] = {"logs", "models"};
-    for (int k = 0; k < 2; k++)
+    enum { FOLDERS = 4 };
+    const char *const night_of = z->named ? arena_printf(z->a, "nights/%s", z->named) : "logs";
+    const char *const folders[FOLDERS] = {"logs", "models", z->named ? "nights" : "logs", night_of};
+    for (int k = 0; k < FOLDERS; k++)
         if (!files_make_folders(arena_printf(z->a, "%s/%s", n->folder, folders[k]), &st))
             guard_fail(z->a->guard, st.code, "%s", st.text);
     if (snprintf(path, sizeof path, "%s/running", n->folder) >= PATH_MAX)
         guard_fail(z->a->guard, STATUS_USAGE, "--out %s: is too long", z->output);
+    take_folder(n, path);
+    if (stop) return; /* perhaps without the lock, and then the mark is another's */
     refuse_links(n, n->folder);
-    for (int k = 0; k < 2; k++) refuse_links(n, arena_printf(z->a, "%s/%s", n->folder, folders[k]));
-    if (z->part)
-        share_folder(n, path);
-    else
-        take_folder(n, path);
-    if (stop || z->part) return; /* perhaps without the lock, and then the mark is another's */
+    for (int k = 0; k < FOLDERS; k++) refuse_links(n, arena_printf(z->a, "%s/%s", n->folder, folders[k]));
+    if (z->part) return;
     const char *const text = arena_printf(z->a, "process %d since %s", (int)getpid(), named_date(z));
     if (!files_write(path, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
     snprintf(mark, sizeof mark, "%s", path);
@@ -425,14 +429,15 @@ static status_code end(night *n, status *st) {
 }
 
 static status_code end_part(night *n, status *st) {
-    for (int k = 0; k < n->z->item_count; k++) {
-        const zoo_item *item = &n->z->items[k];
-        if (!item->wanted) continue;
-        if (stop) return status_set(st, STATUS_INCOMPLETE, "interrupted; the same command goes on where it was");
-        return item->code > STATUS_INCOMPLETE ? status_set(st, (status_code)item->code, "%s went wrong", item->label)
-                                              : (status_code)item->code;
-    }
-    return STATUS_OK;
+    const zoo_item *item = n->z->items;
+    while (!item->wanted) item++; /* there is one */
+    if (stop) return status_set(st, STATUS_INCOMPLETE, "interrupted; the same command goes on where it was");
+    write_record(n, item);
+    if (item->code == STATUS_INCOMPLETE)
+        return status_set(st, STATUS_INCOMPLETE, "%s is not complete; %s/summary.txt tells what is missing",
+                          item->label, item->folder);
+    return item->code > STATUS_INCOMPLETE ? status_set(st, (status_code)item->code, "%s went wrong", item->label)
+                                          : STATUS_OK;
 }
 
 static void print_digest(zoo *z, const char *folder) {
@@ -454,7 +459,7 @@ static int part_of(zoo *z) {
     if (sscanf(z->part, "%9d/%9d%c", &at, &of, &rest) != 2 || at < 1 || at > of)
         guard_fail(z->a->guard, STATUS_USAGE, "--part %s: is no part; say 3/13, the third of 13", z->part);
     if (of != z->item_count)
-        guard_fail(z->a->guard, STATUS_INPUT, "--part %s: %s has %d models and sizes now; begin the night again",
+        guard_fail(z->a->guard, STATUS_INPUT, "--part %s: %s has %d models and sizes now; submit the night again",
                    z->part, z->path, z->item_count);
     return at - 1;
 }
@@ -545,13 +550,13 @@ status_code zoo_run(zoo *z, status *st) {
     n.folder = arena_printf(z->a, "%s/zoo", z->output);
     files_on_signals(on_stop);
     prepare(&n);
-    if (!stop && !z->part) (void)zoo_history_begin(z, n.folder, true);
-    if (z->resumed && !z->part && !z->tell)
+    if (!stop) zoo_history_begin(z, n.folder);
+    if (z->resumed)
         tell(&n, stdout,
              arena_printf(z->a, "zoo: goes on with the night of %.*s", (int)strcspn(z->night, " "),
                           zoo_digest_plain(z, z->night)));
     for (int k = 0; k < z->item_count && !stop; k++)
-        if (z->items[k].wanted) (z->tell ? read_item : run_item)(&n, &z->items[k]);
+        if (z->items[k].wanted) (z->tell ? read_record : run_item)(&n, &z->items[k]);
     const status_code code = z->part ? end_part(&n, st) : end(&n, st);
     if (z->digest && !stop) print_digest(z, n.folder);
     return code;

@@ -125,18 +125,19 @@ const char *zoo_step_why(zoo *z, const char *log) {
     return chosen || last ? zoo_digest_plain(z, chosen ? chosen : last) : "it said nothing";
 }
 
-/* What profile.sh says of a question; NULL: nothing. */
-static const char *answer(zoo *z, const settings *asking) {
+const char *zoo_step_folder(zoo *z, const settings *profile) {
     int ends[2], ended = 0;
     char text[PATH_MAX];
     size_t n = 0;
     ssize_t k;
+    settings asking = *profile;
+    asking.ask = true;
     if (pipe2(ends, O_CLOEXEC) != 0) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "no pipe: %s", strerror(errno));
     fflush(NULL);
     const pid_t pid = fork();
     if (pid == 0) {
         status st = {0};
-        if (dup2(ends[1], STDOUT_FILENO) >= 0) (void)start_script("profile.sh", "extract_ops", "PROFILE", asking, &st);
+        if (dup2(ends[1], STDOUT_FILENO) >= 0) (void)start_script("profile.sh", "extract_ops", "PROFILE", &asking, &st);
         status_print(stderr, "ceiling-scout", NULL, st.text);
         _exit(CANNOT_START);
     }
@@ -147,22 +148,8 @@ static const char *answer(zoo *z, const settings *asking) {
     close(ends[0]);
     const bool ran = pid > 0 && waitpid(pid, &ended, 0) == pid && code_of(ended) == 0;
     while (n > 0 && text[n - 1] == '\n') n--;
-    return ran && n > 0 ? arena_strndup(z->a, text, n) : NULL;
-}
-
-const char *zoo_step_folder(zoo *z, const settings *profile) {
-    settings asking = *profile;
-    asking.ask = true;
-    const char *const folder = answer(z, &asking);
-    if (!folder)
+    if (!ran || n == 0)
         guard_fail(z->a->guard, STATUS_ENVIRONMENT,
                    "%s: the name of its folder is not to be had; install bash and coreutils", profile->model);
-    return folder;
-}
-
-int zoo_step_measured(zoo *z, const settings *profile) {
-    settings asking = *profile;
-    asking.ask_measured = true;
-    const char *const code = answer(z, &asking);
-    return code && strcmp(code, "0") == 0 ? STATUS_OK : code && strcmp(code, "1") == 0 ? STATUS_INCOMPLETE : -1;
+    return arena_strndup(z->a, text, n);
 }

@@ -4,8 +4,7 @@
 # scout_batch, which is what PROFILE_DEVICE to PROFILE_MIN_TIME are for, then, where PROFILE_ANALYZE names
 # it, analyze, for a dispatch table and for a summary, which is printed at the end, done again or not.
 # What `make profile` and `ceiling-scout profile` do.
-# With PROFILE_ASK=folder it prints the folder and does nothing; with PROFILE_ASK=measured the code that measuring ended with,
-# or "not", where that was not done, or not in the night that is named. PROFILE_NAME takes the place of the model's file name.
+# With PROFILE_ASK=folder it prints the folder and does nothing. PROFILE_NAME takes the place of the model's file name.
 # PROFILE_NIGHT names a night: what was not measured in it is measured, and shared with others of it in PROFILE_CACHE.
 # Usage: PROFILE_MODEL=FILE [PROFILE_NAME=NAME] [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
@@ -65,12 +64,6 @@ case $model in -*) model=./$model ;; esac
 case $folder in -*) folder=./$folder ;; esac
 if [[ ${PROFILE_ASK:-} == folder ]]; then
     printf '%s\n' "$folder"
-    exit 0
-fi
-
-is_of_night() { [[ -z ${PROFILE_NIGHT:-} || (-e $folder/.night && $(<"$folder/.night") == "$PROFILE_NIGHT") ]]; }
-if [[ ${PROFILE_ASK:-} == measured ]]; then
-    if [[ -e $folder/run.json && -e $folder/.measure ]] && is_of_night; then head -n 1 "$folder/.measure"; else echo not; fi
     exit 0
 fi
 
@@ -178,9 +171,9 @@ measured_from() {
 }
 count_reports() { find "$folder/reports" "$folder/fusions" -maxdepth 1 -name '*.json' 2>/dev/null | wc -l; }
 measure() {
-    local code=0 stamp="$folder/.measure" begun="$folder/.measuring" want resume=()
+    local code=0 stamp="$folder/.measure" begun="$folder/.measuring" night="$folder/.night" want resume=()
     want=$(measured_from)
-    if ! is_of_night; then
+    if [[ -n ${PROFILE_NIGHT:-} && (! -e $night || $(<"$night") != "$PROFILE_NIGHT") ]]; then
         rm -f -- "$stamp" "$begun" # nor does it go on: what is there is of another night, and this one's is in its cache
     fi
     if [[ -e $folder/run.json && -e $stamp && "$(sed 1,2d "$stamp")" == "$want" &&
@@ -196,7 +189,7 @@ measure() {
         if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json" && ! grep -q '^  "stopped": true,$' "$folder/run.json"; then
             rm -f -- "$begun"
             printf '%s\n%s\n%s\n' "$code" "$(count_reports)" "$want" >"$stamp"
-            if [[ -n ${PROFILE_NIGHT:-} ]]; then printf '%s\n' "$PROFILE_NIGHT" >"$folder/.night"; fi
+            if [[ -n ${PROFILE_NIGHT:-} ]]; then printf '%s\n' "$PROFILE_NIGHT" >"$night"; fi
             say "wrote $folder/reports"
         fi
     fi

@@ -41,7 +41,7 @@ load() { # all of it, or what is missing of $part
     esac
 }
 
-# Parts of a night may want one model at once: the second finds it loaded. Where there are no locks both load it.
+# Parts of a night may want one model at once: the second finds it loaded. Without locks both load it, and its sum tells.
 if exec {held}>>"$(dirname -- "$mark")/.$(basename -- "$mark").lock" && command -v flock; then flock "$held" || true; fi &>/dev/null
 if [[ -e $file && -e $mark && "$(<"$mark")" == "$(about "$file")" ]]; then exit 0; fi
 if [[ -n $url ]]; then

@@ -30,9 +30,13 @@ def node(op_type, first, second, result):
     return part(1, part(1, first), part(1, second), part(2, result), part(4, op_type))
 
 
-path, weight_file, shape_file = sys.argv[1:]
-graph = part(7, node("MatMul", "x", "w", "h"), node("Reshape", "h", "shape", "r"), node("Add", "r", "r", "y"), part(2, "external"),
-             constant("w", 1, (3, 4), weight_file), constant("shape", 7, (2,), shape_file), float_tensor(11, "x", 2, 3),
-             part(12, part(1, "y")))
-with open(path, "wb") as file:
-    file.write(number(1, 8) + graph + part(8, number(2, 17)))
+def main(path, weight_file, shape_file):
+    graph = part(7, node("MatMul", "x", "w", "h"), node("Reshape", "h", "shape", "r"), node("Add", "r", "r", "y"), part(2, "external"),
+                 constant("w", 1, (3, 4), weight_file), constant("shape", 7, (2,), shape_file), float_tensor(11, "x", 2, 3),
+                 part(12, part(1, "y")))
+    with open(path, "wb") as file:
+        file.write(number(1, 8) + graph + part(8, number(2, 17)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

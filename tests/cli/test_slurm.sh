@@ -46,15 +46,39 @@ printf '#!/bin/sh\necho "$@" >>%q\n' "$PWD/cancelled.txt" >tools/scancel
 chmod +x tools/*
 PATH=$PWD/tools:$PATH submit "$zoo" 'ni%ghts' --gres=gpu:1
 check "no second job: exit 4" exits 4
-check "no second job: the first is taken back" test "$(<cancelled.txt)" = 17
+check "no second job: the first is taken back" test "$(<cancelled.txt)" = "--clusters=cluster 17"
 check "a percent sign in the folder is none of sbatch's" contains asked.txt "ni%%ghts/zoo/slurm/%A_%a.log"
+rm -f cancelled.txt
+printf '#!/bin/sh\nexit 1\n' >tools/scancel
+PATH=$PWD/tools:$PATH submit "$zoo" nights
+check "the first cannot be taken back: exit 4" exits 4
+check "the first cannot be taken back: what to do" says 'job 17 could not be taken back; say scancel 17'
 check "both jobs get the options" test "$(grep -c -- '--gres=gpu:1' asked.txt)" = 2
 check "the second waits for all parts" contains asked.txt '--dependency=afterany:17 '
+rm -f asked.txt
+AT_ONCE=2 PATH=$PWD/tools:$PATH submit "$zoo" nights
+check "AT_ONCE: so many at a time" contains asked.txt '--array=1-3%2 '
+for option in --dependency=singleton -dsingleton --array=1-4 -a1 --output=x -ox --wrap=x; do
+    submit --print "$zoo" nights "$option"
+    check "$option: exit 2" exits 2
+    check "$option: what to do instead" says 'this script says that itself'
+done
+AT_ONCE=none submit --print "$zoo" nights
+check "AT_ONCE that is none: exit 2" exits 2
+submit --print "$zoo" 'nights\of mine'
+check "a backslash in the folder: exit 2" exits 2
+submit --help
+check "--help: exit 0" exits 0
 
 make_nightly() { run env PATH="$PWD/tools:$PATH" make -C "$ROOT" -s nightly "$@"; }
 make_nightly CLUSTER=slurm ONLY=first
 check "make: no part of a night: exit 2" exits 2
-check "make: no part of a night: what to do" says 'say them in a list of your own (ZOO=)'
+check "make: no part of a night: what to do" says 'give it a list of your own (ZOO=)'
+rm -f asked.txt
+make_nightly CLUSTER=slurm ZOO="$PWD/$zoo" OUT="$PWD/made" SBATCH="--gres=gpu:1" FRONT="$PWD/house/bin/ceiling-scout" PROGRAMS=
+check "make: submits" contains asked.txt "--gres=gpu:1 --array=1-3 --output=$PWD/made/zoo/slurm/%A_%a.log"
+make_nightly CLUSTER=slurm AGAIN=no
+check "make: what has changed alone: exit 2" exits 2
 make_nightly CLUSTER=other
 check "make: another cluster: exit 2" exits 2
 
@@ -156,10 +180,10 @@ check "what it measured has ended with it" test -z "$(pgrep -f -- "requeued/held
 rm -f held
 scontrol update "jobid=${parts}_2" starttime=now
 check "the requeued task is measured again" wait_until_held
-night=$(<requeued/zoo/night)
+night=$(ls requeued/zoo/nights)
 rm -f hold held
 check "all of it ends" queue_is_empty
-check "nothing is missing" test -s requeued/zoo/digest.md -a "$(grep -c 'was not measured' requeued/zoo/digest.md)" = 0
+check "nothing is missing" test -s requeued/zoo/digest.md -a "$(grep -c 'did not end in' requeued/zoo/digest.md)" = 0
 check "all are of one night" test "$(cat requeued/*@*/.night | sort | uniq -c | tr -s ' ')" = " 3 $night"
 check "each task had one GPU" test "$(sort gpus.txt | uniq | grep -vE '^[01]$')" = ''
 check "the last log has the digest" grep -qr '^# Zoo of ' requeued/zoo/slurm
@@ -185,7 +209,7 @@ check "another night: a task is measured" wait_until_held
 check "a task is cancelled" scancel "${parts}_2"
 check "all of the night ends" queue_is_empty
 rm -f hold held
-check "what is missing is told" contains cancelled/zoo/digest.md '`held@b4_scripted:0_burst`: it was not measured in this night'
+check "what is missing is told" contains cancelled/zoo/digest.md '`held@b4_scripted:0_burst`: its part did not end in this night'
 check "the others have their rows" test "$(grep -c '^| `' cancelled/zoo/digest.md)" = 2
 stop_slurm
 check "nothing of Slurm is left running" test -z "$(pgrep -f -- "$place")"

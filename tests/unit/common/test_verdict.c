@@ -336,6 +336,10 @@ static void what_could_run_as_one(void) {
     wants(&f, "NONE", "NONE", false);
     UNIT_CHECK(strstr(judge(&f).recommendation, "Do not") == NULL);
     UNIT_CHECK(strstr(judge(&f).recommendation, "Not decided: the fused operation took 0.47 times") != NULL);
+    f.rival_ratio = 0.996, f.rival_ratio_ci = 0.001;
+    UNIT_CHECK(strstr(judge(&f).recommendation, "Do not fuse them: the fused operation takes 0.4 % less time") != NULL);
+    f.rival_ratio_ci = 0.01;
+    UNIT_CHECK(strstr(judge(&f).recommendation, "Not decided") != NULL);
     f.ratio = 0.7, f.ratio_ci = 0.01;
     wants(&f, "FUSION", "HIGH", false);
     f.measured = false; /* the parts did not run */
