@@ -296,10 +296,11 @@ static _Noreturn void refuse(const night *n, const char *path) {
     zoo *z = n->z;
     status none = {0};
     size_t size;
-    const char *const running = files_read(path, 200, &size, &none);
+    char *const running = files_read(path, 200, &size, &none);
+    const char *const text = running && !is_gone(running) ? zoo_digest_plain(z, running) : "or parts of one are";
+    free(running);
     guard_fail(z->a->guard, STATUS_ENVIRONMENT,
-               "%s: a zoo is running there, %s; wait until it ends, or name another folder (-o)", n->folder,
-               running && !is_gone(running) ? zoo_digest_plain(z, running) : "or parts of one are");
+               "%s: a zoo is running there, %s; wait until it ends, or name another folder (-o)", n->folder, text);
 }
 
 /* What a killed zoo or part was measuring ends by itself, soon; until then the lock is held. */
