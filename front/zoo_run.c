@@ -22,8 +22,9 @@
 #include <unistd.h>
 
 enum { NAMED = 3, LINE = 1024, CODES = 5 };
-static const double PATIENCE = 15;          /* for what a zoo that was killed left behind */
-static const double TELLING_PATIENCE = 120; /* for parts that are being ended: nothing comes after --tell */
+static const double PATIENCE = 15; /* for what a zoo that was killed left behind */
+static const double TELLING_PATIENCE =
+    120; /* for parts that are being ended: Slurm gives them 30 s, if not told otherwise */
 
 static volatile int stop; /* how often it was asked to end */
 static void on_stop(int number) {

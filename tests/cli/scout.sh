@@ -14,6 +14,19 @@ PYTHON=$ROOT/out/venv/bin/python
 
 scout() { run "$SCOUT" "$@"; }
 scripted() { scout --custom-kernel "$SCRIPTED/device.so" --device scripted:0 "$@"; } # ARGUMENTS…: on the scripted device
+# The programs in a house of their own, house/bin, where scout_batch has the scripted device, and does COMMANDS first.
+make_house() { # [COMMANDS]
+    mkdir -p house/bin house/lib/ceiling-scout
+    cp "$(dirname "$EXTRACT_OPS")"/{ceiling-scout,extract_ops,analyze} house/bin/
+    cp "$ROOT"/scripts/{profile,zoo_fetch}.sh house/lib/ceiling-scout/
+    printf '#!/usr/bin/env bash\n%s\nexec %q --custom-kernel %q "$@"\n' "${1:-}" "$SCOUT" "$SCRIPTED/device.so" >house/bin/scout_batch
+    chmod +x house/bin/scout_batch
+}
+# While there is a file `hold`, this model's measuring waits, and a file `held` says so.
+holding_at() { # MODEL
+    # shellcheck disable=SC2016 # it is the text of a script
+    printf 'while [[ $1 == */%s@*/ops.json && -e %q/hold ]]; do touch %q/held; sleep 0.05; done' "$1" "$PWD" "$PWD"
+}
 one_line() { [[ -n $STDERR && $STDERR != *$'\n'* && $STDERR == "scout_batch: "* ]]; }
 scout_refused() { # WHAT CODE ARGUMENTS…   exits with the code, one line on stderr, nothing else, and writes nothing
     local what=$1 code=$2

@@ -6,17 +6,9 @@
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 
-bin=$(dirname "$EXTRACT_OPS")
-mkdir -p house/bin house/lib/ceiling-scout tools m
-cp "$bin/ceiling-scout" "$EXTRACT_OPS" "$bin/analyze" house/bin/
-cp "$ROOT"/scripts/{profile,zoo_fetch}.sh house/lib/ceiling-scout/
-cat >house/bin/scout_batch <<SCRIPT
-#!/usr/bin/env bash
-echo "\${CUDA_VISIBLE_DEVICES:-none}" >>${PWD@Q}/gpus.txt
-while [[ \$1 == */held@*/ops.json && -e ${PWD@Q}/hold ]]; do touch ${PWD@Q}/held; sleep 0.05; done
-exec ${SCOUT@Q} --custom-kernel ${SCRIPTED@Q}/device.so "\$@"
-SCRIPT
-chmod +x house/bin/scout_batch
+make_house "echo \"\${CUDA_VISIBLE_DEVICES:-none}\" >>${PWD@Q}/gpus.txt
+$(holding_at held)"
+mkdir tools m
 export PATH=$PWD/house/bin:$PATH:/usr/sbin # where the daemons are
 submit() { run "$ROOT/scripts/slurm/submit.sh" "$@"; }
 cp "$ROOT/models/transformer_block.onnx" m/first.onnx

@@ -4,17 +4,8 @@
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 
-# The programs of a house of their own, where scout_batch has the scripted device, and waits while it is told to.
-bin=$(dirname "$EXTRACT_OPS")
-mkdir -p house/bin house/lib/ceiling-scout m
-cp "$bin/ceiling-scout" "$EXTRACT_OPS" "$bin/analyze" house/bin/
-cp "$ROOT"/scripts/{profile,zoo_fetch}.sh house/lib/ceiling-scout/
-cat >house/bin/scout_batch <<SCRIPT
-#!/usr/bin/env bash
-if [[ \$1 == */second@*/ops.json ]]; then while [[ -e ${PWD@Q}/hold ]]; do touch ${PWD@Q}/held; sleep 0.05; done; fi
-exec ${SCOUT@Q} --custom-kernel ${SCRIPTED@Q}/device.so "\$@"
-SCRIPT
-chmod +x house/bin/scout_batch
+make_house "$(holding_at second)"
+mkdir m
 zoo() { run house/bin/ceiling-scout zoo "$@"; }
 list() { # FILE MODELS   a list with these models
     printf '{"schema": "ceiling-scout/zoo/1", "defaults": {"device": "scripted:0", "regime": "burst"}, "models": [%s]}\n' "$2" >"$1"
@@ -391,7 +382,7 @@ if command -v make >/dev/null; then
 else
     skip "make is not installed"
 fi
-run "$bin/ceiling-scout" zoo "$ROOT/models/zoo.json" --list -o made
+run "$(dirname "$EXTRACT_OPS")/ceiling-scout" zoo "$ROOT/models/zoo.json" --list -o made
 for model in "$ROOT"/models/*.onnx; do check "models/zoo.json has ${model##*/}" contains stdout.txt "/${model##*/} "; done
 check "models/zoo.json: each is there" test "$(grep -c 'not measured yet' stdout.txt)" = "$(wc -l <stdout.txt)"
 if [[ -x $PYTHON ]] && "$PYTHON" -c 'import onnx' 2>/dev/null; then

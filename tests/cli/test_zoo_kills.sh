@@ -4,12 +4,8 @@
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 
-bin=$(dirname "$EXTRACT_OPS")
-mkdir -p house/bin house/lib/ceiling-scout m
-cp "$bin/ceiling-scout" "$EXTRACT_OPS" "$bin/analyze" house/bin/
-cp "$ROOT"/scripts/{profile,zoo_fetch}.sh house/lib/ceiling-scout/
-printf '#!/usr/bin/env bash\nexec %q --custom-kernel %q "$@"\n' "$SCOUT" "$SCRIPTED/device.so" >house/bin/scout_batch
-chmod +x house/bin/scout_batch
+make_house "" # nothing first
+mkdir m
 cp "$ROOT/models/transformer_block.onnx" "$ROOT/models/pruned_mlp.onnx" m/
 echo '{"schema": "ceiling-scout/zoo/1", "defaults": {"device": "scripted:0", "regime": "burst"}, "models": [
     {"model": "transformer_block.onnx", "dims": [{"batch": 1, "seq": 8}]}, {"model": "pruned_mlp.onnx", "dims": [{"batch": 4}]}]}' >m/zoo.json

@@ -5,16 +5,8 @@
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 
-bin=$(dirname "$EXTRACT_OPS")
-mkdir -p house/bin house/lib/ceiling-scout m
-cp "$bin/ceiling-scout" "$EXTRACT_OPS" "$bin/analyze" house/bin/
-cp "$ROOT"/scripts/{profile,zoo_fetch}.sh house/lib/ceiling-scout/
-cat >house/bin/scout_batch <<SCRIPT
-#!/usr/bin/env bash
-if [[ \$1 == */third@*/ops.json ]]; then while [[ -e ${PWD@Q}/hold ]]; do touch ${PWD@Q}/held; sleep 0.05; done; fi
-exec ${SCOUT@Q} --custom-kernel ${SCRIPTED@Q}/device.so "\$@"
-SCRIPT
-chmod +x house/bin/scout_batch
+make_house "$(holding_at third)"
+mkdir m
 zoo() { run house/bin/ceiling-scout zoo m/zoo.json "$@"; }
 cp "$ROOT/models/transformer_block.onnx" m/first.onnx
 cp "$ROOT/models/transformer_block.onnx" m/second.onnx
@@ -158,19 +150,4 @@ check "make dispatch: all models are in it" python3 -c 'import json; m = json.lo
 check "make dispatch: the first has none before it" test "$(grep -c '  since ' stdout.txt)" = 0
 deploy
 check "make dispatch: what has changed since" grep -qE "^  since .*/out/dispatch.json: 0 proven now, 0 no longer proven, 0 run as another, 0 new, 0 gone$" stdout.txt
-zoo --again -o whole
-check "one process ends with the same code" exits "$codes"
-check "by one process: the same models, operations and figures" python3 - <<'CODE'
-import json
-
-def read(folder):
-    index = json.load(open(folder + "/zoo/index.json"))
-    models = [[m["model"], m["operations"], m["time_us"]] for m in sorted(index["models"], key=lambda m: m["model"])]
-    return index["operations"], models
-
-(many, parts), (all_of_them, whole) = read("out"), read("whole")
-assert many == all_of_them and len(parts) == len(whole) > 1, (parts, whole)
-for part, one in zip(parts, whole):
-    assert part[:2] == one[:2] and abs(part[2] / one[2] - 1) < 0.01, (part, one)
-CODE
 finish
