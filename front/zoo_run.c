@@ -337,10 +337,8 @@ static void prepare(const night *n) {
     zoo *z = n->z;
     char path[PATH_MAX];
     status st = {0};
-    enum { FOLDERS = 4 };
-    const char *const night_of = z->named ? arena_printf(z->a, "nights/%s", z->named) : "logs";
-    const char *const folders[FOLDERS] = {"logs", "models", z->named ? "nights" : "logs", night_of};
-    for (int k = 0; k < FOLDERS; k++)
+    const char *const folders[] = {"logs", "models"};
+    for (int k = 0; k < 2; k++)
         if (!files_make_folders(arena_printf(z->a, "%s/%s", n->folder, folders[k]), &st))
             guard_fail(z->a->guard, st.code, "%s", st.text);
     if (snprintf(path, sizeof path, "%s/running", n->folder) >= PATH_MAX)
@@ -348,7 +346,13 @@ static void prepare(const night *n) {
     take_folder(n, path);
     if (stop) return; /* perhaps without the lock, and then the mark is another's */
     refuse_links(n, n->folder);
-    for (int k = 0; k < FOLDERS; k++) refuse_links(n, arena_printf(z->a, "%s/%s", n->folder, folders[k]));
+    for (int k = 0; k < 2; k++) refuse_links(n, arena_printf(z->a, "%s/%s", n->folder, folders[k]));
+    const char *const nights = arena_printf(z->a, "%s/nights", n->folder);
+    const char *const of_parts[] = {nights, z->named ? arena_printf(z->a, "%s/%s", nights, z->named) : NULL};
+    for (int k = 0; z->named && k < 2; k++) { /* each is looked at before anything is made in it */
+        if (!files_make_folders(of_parts[k], &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+        refuse_links(n, of_parts[k]);
+    }
     if (z->part) return;
     const char *const text = arena_printf(z->a, "process %d since %s", (int)getpid(), named_date(z));
     if (!files_write(path, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);

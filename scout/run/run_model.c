@@ -54,8 +54,8 @@ static bool is_apart(const replay_run *w, const plan_group *g) {
     return false;
 }
 
-/* What a group takes in a run: what does all at once has a time of its own, which tells more than what its parts would
- * take by themselves. A plan is chosen by these, for the ratio is what was measured. */
+/* What a group takes in a run, by the time of what does all at once: that is nearer to what it takes in place than its
+ * ratio times its parts. (A plan is chosen by the latter: what is weighed there is whether to fuse these parts.) */
 static double group_us(const run *r, const run_plan *plan, const plan_group *group) {
     const run_planned *of = &plan->fusions[group->fusion];
     const double times = (double)run_plan_flow(r, plan)->occurrences[plan->whole.order[group->first]].times;

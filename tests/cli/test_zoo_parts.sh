@@ -84,6 +84,16 @@ find out/zoo/nights -exec touch -d '3 days ago' {} +
 stamps() { stat -c '%n %y' out/*@*/run.json; }
 stamps >before.txt
 
+# ---- links ----
+mkdir elsewhere
+for link in nights nights/first; do
+    rm -rf linked && mkdir -p "$(dirname "linked/zoo/$link")" && ln -s "$PWD/elsewhere" "linked/zoo/$link"
+    zoo --night first --part 1/6 -o linked
+    check "a link in the place of $link: exit 4" exits 4
+    check "a link in the place of $link: says so" says 'is a link, and nothing is written through links; move it away'
+    check "a link in the place of $link: nothing is made where it leads" test -z "$(ls elsewhere)"
+done
+
 # ---- what tells of them, days later ----
 zoo --night first --tell
 check "--tell: the worst code of all parts" exits 3
