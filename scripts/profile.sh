@@ -268,7 +268,7 @@ lock_folder() {
         code=0
         flock -n "$lock" || code=$?
         if ((code == 1)); then
-            by=$(head -c 300 -- "$file" | head -n 1)
+            by=$(head -c 300 -- "$file" | sed -n 1p)
             by=${by:-another run}
             if [[ -n ${PROFILE_NO_WAIT:-} ]]; then
                 say "$folder: $by is writing there; leave out --no-wait to wait for it, or name another folder (--out)" >&2

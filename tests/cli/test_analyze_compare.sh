@@ -85,7 +85,7 @@ check "changes: what crashed" prints "no figure after: CRASHED"
 check "changes: found under another name" test -z "$(grep renamed stdout.txt)"
 check "changes: new and gone" prints "1 new, 2 gone"
 check "changes: verdicts" prints "verdicts    2 worse, 1 better, 1 changed otherwise"
-check "changes: the worst comes first" test "$(grep -E '^(SLOWER|FASTER|AMBIG|SAME)' stdout.txt | head -n 1 | awk '{print $1, $NF}')" = "SLOWER op_0100"
+check "changes: the worst comes first" test "$(grep -E '^(SLOWER|FASTER|AMBIG|SAME)' stdout.txt | sed -n 1p | awk '{print $1, $NF}')" = "SLOWER op_0100"
 compare monday changed
 check "changes: exit 1, for two have no figure any more" exits 1
 compare monday changed --fail-on verdict

@@ -36,7 +36,7 @@ exec(sys.argv[1])
 json.dump(m, open("plain/model.json", "w"))
 END
 }
-said() { tr -s ' \n' ' ' <"$1" | grep -qF -- "$2"; }
+said() { tr -s ' \n' ' ' <"$1" | grep -F -- "$2" >/dev/null; }
 sentence="1.230 ms by the libraries' defaults, 1.107 ms by the plan (7 operations in 5 groups, 2 fused; both measured as a whole; the sums of their parts are 1.190 ms and 1.050 ms; without 1 operation)"
 
 analyze plain -o before --top 0

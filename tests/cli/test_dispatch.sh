@@ -52,14 +52,14 @@ check "each folder's name is there" test "$(field both.json 'r["models"]')" = "[
 check "the same twice is once" test "$(field both.json 'len(r["entries"])')" = 7
 
 # ---- fusions alone ----
-mkdir alone && cp "$(find plain/reports -name '*.json' | head -n 1)" one.json
+mkdir alone && cp "$(find plain/reports -name '*.json' | sed -n 1p)" one.json
 python3 -c 'import json; r = json.load(open("one.json")); r["fusion"] = {"pattern": "gemm+bias", "how": "sequence"}; json.dump(r, open("alone/one.json", "w"))'
 dispatch_refused "a folder of fusions" 3 alone -o refused.json
 check "a folder of fusions: says what is missing" says "no report of an operation"
 
 # ---- what must not be written over ----
 cp -r plain kept
-report=$(find kept/reports -name '*.json' | sort | head -n 1)
+report=$(find kept/reports -name '*.json' | sort | sed -n 1p)
 cp "$report" report.before
 dispatch_refused "a report in the table's place" 2 kept -o "$report"
 check "a report in the table's place: says so" says "is one of the reports"
@@ -97,7 +97,7 @@ dispatch_refused "another method" 3 plain -o refused.json --merge older.json
 head -c 2000 rival.json >cut.json
 dispatch_refused "half a table" 3 plain -o refused.json --merge cut.json
 dispatch_refused "no table" 3 plain -o refused.json --merge nothing.json
-dispatch_refused "a report is no table" 3 plain -o refused.json --merge "$(find plain/reports -name '*.json' | head -n 1)"
+dispatch_refused "a report is no table" 3 plain -o refused.json --merge "$(find plain/reports -name '*.json' | sed -n 1p)"
 
 # ---- what has changed since ----
 dispatch plain -o since.json --since plain.json

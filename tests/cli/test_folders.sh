@@ -34,7 +34,7 @@ for place in reports run.json reports/a.json; do
 done
 joined=$ROOT/tests/golden/transformer_block.ops.json # a list with fusions
 scripted "$joined" -o joined -q
-fusion=$(cd joined && printf '%s\n' fusions/*.json | head -n 1)
+fusion=$(cd joined && printf '%s\n' fusions/*.json | sed -n 1p)
 for place in fusions "$fusion"; do
     linked "scout_batch, $place" "$place" "${measure[@]}" "$joined" -o dir -q
 done

@@ -20,7 +20,7 @@ for name in qkv up down out attention norm; do check "a block: report of $name" 
 check "a block: nothing else in reports" test "$(find out/reports -type f | wc -l)" = 6
 check "a block: reports and run.json fit their schemas" fits_schema out/reports/*.json out/run.json
 check "a block: the table" prints "CUSTOM_KERNEL"
-check "a block: largest time first" test "$(grep -nE '^(qkv|up|down|out) ' stdout.txt | sort -n | head -n 1 | grep -c qkv)" = 1
+check "a block: largest time first" test "$(grep -nE '^(qkv|up|down|out) ' stdout.txt | sort -n | sed -n 1p | grep -c qkv)" = 1
 check "a block: what has no candidates is told" prints "2 SKIPPED (no_candidate)"
 check "a block: plain lines meanwhile" says "% of the ceiling"
 if command -v python3 >/dev/null; then
@@ -203,9 +203,12 @@ if command -v python3 >/dev/null; then
         --op gemm --shape 64,96,96 --precision fp32 --no-cache
     unset CEILING_SCOUT_SCRIPTED_SLOW_US
     check "on a terminal: time left of a single operation" test "$(grep -cE '\[#+\.+\] operations 0/1  0:0[0-9] left  gemm: ' stdout.txt)" -gt 0
-    CEILING_SCOUT_SCRIPTED_SLOW_US=500 run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "${anew[@]}"
-    grep -oE '\[[#.]{20}\] ceilings [0-9]/2  0:[0-9][0-9] left  scripted:0: ' stdout.txt >bars.txt || true
-    check "on a terminal: time left of ceilings" grep -qE '\[#?\.+\] ceilings 0/2  0:0[678] left' bars.txt
+    for try in 1 2 3; do # a machine that stands still for a second draws no bar at the beginning
+        CEILING_SCOUT_SCRIPTED_SLOW_US=500 run python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "${anew[@]}"
+        grep -oE '\[[#.]{20}\] ceilings [0-9]/2  0:[0-9][0-9] left  scripted:0: ' stdout.txt >bars.txt || true
+        if grep -qE '\[#?\.+\] ceilings 0/2  0:0[678] left' bars.txt; then break; fi
+    done
+    check "on a terminal: time left of ceilings, try $try" grep -qE '\[#?\.+\] ceilings 0/2  0:0[678] left' bars.txt
     check "on a terminal: time left of ceilings, further on" grep -qE '\[#+\.+\] ceilings 1/2  0:0[1-5] left' bars.txt
 else
     skip "python3 is not installed: no terminal"

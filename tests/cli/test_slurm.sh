@@ -33,7 +33,7 @@ check "--print: nothing is made" absent 'the nights'
 check "--print: a part of three" contains stdout.txt '--part "$SLURM_ARRAY_TASK_ID/3" -- '
 check "--print: what tells of them" contains stdout.txt '--tell --digest -- '
 check "--print: both are scripts" bash -n stdout.txt
-printf '#!/bin/sh\necho "$@" >>%q\ncat >>%q\necho "$@" | grep -q dependency && exit 1\necho "17;cluster"\n' "$PWD/asked.txt" "$PWD/jobs.txt" >tools/sbatch
+printf '#!/bin/sh\necho "$@" >>%q\ncat >>%q\necho "$@" | grep dependency >/dev/null && exit 1\necho "17;cluster"\n' "$PWD/asked.txt" "$PWD/jobs.txt" >tools/sbatch
 printf '#!/bin/sh\necho "$@" >>%q\n' "$PWD/cancelled.txt" >tools/scancel
 chmod +x tools/*
 PATH=$PWD/tools:$PATH submit "$zoo" 'ni%ghts' --gres=gpu:1

@@ -38,7 +38,7 @@ all_exported() { # every function of the header
     local name names=0
     while read -r name; do
         names=$((names + 1))
-        nm -D --defined-only "$build/lib/libscout_dispatch.so" | grep -q " $name@@" || return 1
+        nm -D --defined-only "$build/lib/libscout_dispatch.so" | grep " $name@@" >/dev/null || return 1
     done < <(sed -n 's/^SCOUT_DISPATCH_API.*[ *]\(scout_dispatch_[a-z_]*\)(.*/\1/p' dispatch/scout_dispatch.h)
     ((names > 10))
 }

@@ -71,7 +71,7 @@ say_why() { # FOLDER
     local input
     input=$(find "$1/found" -type f -newer "$scratch/begun" -print -quit)
     if [[ -n $input ]]; then gzip -9c "$input" | base64 -w 200 | sed -n 1,4p | sed 's/^/FAILED input.gz in base64: /'; fi
-    grep -E 'ERROR|runtime error' "$1/log" | head -n 2 | sed 's/^/FAILED: /' || true
+    grep -E 'ERROR|runtime error' "$1/log" | sed -n 1,2p | sed 's/^/FAILED: /' || true
     sed -nE '/fuzzer::/d; s/^ +(#[0-9]+) 0x[0-9a-f]+ in ([^ (]+).*[/(]([^/]+)$/FAILED at \1 \2 \3/p' "$1/log" | sed -n 1,4p
 }
 

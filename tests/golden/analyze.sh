@@ -30,7 +30,7 @@ for model in */; do
         else
             failed=$((failed + 1))
             echo "FAILED $model: its $kind differs (make golden-update stores the new one):"
-            diff -u "$stored" "$scratch/said" | head -n 40 || true
+            diff -u "$stored" "$scratch/said" | sed -n 1,40p || true
         fi
     done
     if python3 ../moved_reports.py "$analyze" "$model" "$scratch/moved"; then

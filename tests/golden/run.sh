@@ -26,7 +26,7 @@ check() { # STORED MADE
     else
         failed=$((failed + 1))
         echo "FAILED $1 differs (make golden-update stores the new one):"
-        diff -u "$1" "$2" | head -n 40 || true
+        diff -u "$1" "$2" | sed -n 1,40p || true
     fi
 }
 

@@ -155,7 +155,7 @@ part_burst() {
 part_precisions() { ceilings_of sustained tf32 int8 fp32; }
 part_sweep() {
     timed sweep batch --ceilings --precision fp16 --k-sweep -o "$part/sweep.json"
-    grep -iE 'sweep|^ +[0-9]+ ' "$part/sweep.txt" | head -n 16
+    grep -iE 'sweep|^ +[0-9]+ ' "$part/sweep.txt" | sed -n 1,16p
 }
 part_repeat() {
     local run dir

@@ -34,7 +34,7 @@ all_exported() { # every function of the header
     local name names=0
     while read -r name; do
         names=$((names + 1))
-        nm -D --defined-only "$library.so" | grep -q " $name@@" || return 1
+        nm -D --defined-only "$library.so" | grep " $name@@" >/dev/null || return 1
     done < <(sed -n 's/^SCOUT_RUN_API.*[ *]\(scout_[a-z_]*\)(.*/\1/p' runtime/scout_run.h)
     ((names > 20))
 }

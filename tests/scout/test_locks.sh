@@ -42,7 +42,19 @@ wait
 check "eight onto one device: all end well" test "$(codes each_*.code)" = 0
 check "eight onto one device: those that waited say for which" test "$(grep -lE ' scout_batch: scripted:0: waiting for process [0-9]+ \(ops.json, since 20[0-9T:Z-]+\), which is measuring on it' each_*.err | wc -l)" -ge 6
 check "eight onto one device: none measures beside another one" test "$(overlaps each_*.err)" = 0
-for k in 1 2; do XDG_CACHE_HOME=$PWD/cache_$k CEILING_SCOUT_SCRIPTED_SLOW_US=500 start "beside_$k" scripted:0 -o "beside_$k" --no-cache; done
+# Two caches, two locks: the second begins and ends while the first one is held behind its first result.
+XDG_CACHE_HOME=$PWD/cache_1 CEILING_SCOUT_PATIENCE=60 CEILING_SCOUT_SCRIPTED_SLOW_US=20000 start beside_1 scripted:0 -o beside_1 --no-cache
+for ((k = 0; k < 3000; k++)); do
+    if grep -q ' of the ceiling$' beside_1.err; then break; fi
+    sleep 0.02
+done
+pkill -STOP -f -- '-o beside_1 '
+XDG_CACHE_HOME=$PWD/cache_2 start beside_2 scripted:0 -o beside_2 --no-cache
+for ((k = 0; k < 3000; k++)); do
+    if [[ -s beside_2.code ]]; then break; fi
+    sleep 0.02
+done
+pkill -CONT -f -- '-o beside_1 '
 wait
 check "this test tells what measures beside another one" test "$(overlaps beside_*.err)" = 1
 check "eight onto one device: no lock is left" test "$(locks)" = 0

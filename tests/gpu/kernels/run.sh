@@ -55,7 +55,7 @@ if [ "${SANITIZE:-1}" = 1 ] && command -v compute-sanitizer > /dev/null; then
         else
             failed=$((failed + 1))
             echo "FAILED compute-sanitizer $tool:"
-            grep -E '=========' "$folder/$tool.txt" | head -n 12
+            grep -E '=========' "$folder/$tool.txt" | sed -n 1,12p
             tail -n 2 "$folder/$tool.txt"
         fi
     done
