@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # What the command line's tests share: run the program, then check what it said. Sourced; sets EXIT, STDOUT, STDERR.
 set -euo pipefail
+# shellcheck source=tests/ended.sh
+source "${ROOT:?}/tests/ended.sh"
 passed=0 failed=0 skipped=0
 : "${EXTRACT_OPS:?set by tests/cli/run.sh}" "${ROOT:?set by tests/cli/run.sh}"
 # shellcheck disable=SC2034 # for the tests that source this
@@ -49,6 +51,7 @@ refused() { # WHAT CODE ARGUMENTS…   exits with the code, one line on stderr, 
     check "$what: no file" absent refused.json
 }
 finish() {
+    finished=1
     echo "$passed passed, $failed failed, $skipped skipped"
     ((failed == 0))
 }

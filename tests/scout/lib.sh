@@ -2,6 +2,8 @@
 # What the tests of a whole run share: an ops.json for the scripted device, running scout_batch on it, comparing folders
 # of reports, and checks. Sourced; sets EXIT, STDOUT, STDERR.
 set -euo pipefail
+# shellcheck source=tests/ended.sh
+source "${ROOT:?}/tests/ended.sh"
 passed=0 failed=0 skipped=0
 : "${SCOUT:?set by tests/scout/run.sh}" "${SCRIPTED:?set by tests/scout/run.sh}" "${ROOT:?set by tests/scout/run.sh}"
 # A copy of its own: what other tests run beside this one is not taken for what this one has left running.
@@ -68,6 +70,7 @@ wait_for_report() { # DIR   while a run fills it
 }
 alone() { ! pgrep -f -- "$1" >/dev/null; }
 finish() {
+    finished=1
     echo "$passed passed, $failed failed, $skipped skipped"
     ((failed == 0))
 }
