@@ -8,7 +8,8 @@
 ##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make zoo                     profile the models of ZOO=models/zoo.json, each at several sizes: only what has changed; also
-##                              ONLY=name BUDGET=seconds OUT= AGAIN=yes (all of it anew); make zoo-list lists them
+##                              ONLY=name BUDGET=seconds OUT= AGAIN=yes (all of it anew) GPUS=all (beside each other on
+##                              these, as in 0,1); make zoo-list lists them
 ## make nightly                 the same, all of it anew (AGAIN=no: what has changed), and prints a digest at the end;
 ##                              CLUSTER=slurm SBATCH="--gres=gpu:1": a task for each model and size; make zoo-clean
 ##                              KEEP=30 keeps the last nights of the history
@@ -63,7 +64,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # What a user says, and what else the command line does.
-TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP ZOO ONLY AGAIN KEEP NIGHTS OPERATIONS HITS \
+TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP ZOO ONLY AGAIN GPUS KEEP NIGHTS OPERATIONS HITS \
   PREFIX DESTDIR DIST MODE STATIC V TEST
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 

@@ -28,6 +28,7 @@ typedef struct zoo_item {
     int code;
     const char *why;                   /* what went wrong; NULL: nothing did */
     int64_t operations, fresh, cached; /* with a result; of these measured now, and had from the cache now */
+    const char *gpu;                   /* of --gpus: where it ran; NULL: anywhere */
 } zoo_item;
 
 typedef struct zoo {
@@ -36,12 +37,17 @@ typedef struct zoo {
     const char *notify;        /* a command that gets the digest; NULL: none */
     double budget;             /* instead of those of the list; 0: theirs */
     bool list, digest;
+    const char *gpus; /* "all", or as CUDA_VISIBLE_DEVICES names them: items run beside each other; NULL: do not */
+    const char **gpu_names; /* these */
+    int gpu_count;
     const char *part;          /* "N/M": the Nth of M items alone, beside others of its night; NULL: it is no part */
     bool tell;                 /* what parts have done: nothing is measured here but suspects */
     const char *named;         /* what the night of parts is called; NULL: they are of none */
     bool again;                /* all of it is measured in this night, whether it has changed or not */
     const char *night, *cache; /* what that is called, and where its results are shared; NULL: it is none */
     bool resumed;              /* it was interrupted, and has told nothing yet */
+    const char **unlike;       /* a line for each device that is not as fast as others of its kind */
+    int unlike_count;
     arena *a;
     json_t *root; /* owned; texts are borrowed from it */
     zoo_model *models;
@@ -69,6 +75,23 @@ enum { ZOO_STEP_LATE = 1000 }; /* the code of one that was ended so */
 int zoo_step_run(zoo *z, const zoo_step *s);
 const char *zoo_step_why(zoo *z, const char *log);            /* what a program said of its end, or the last line */
 const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh calls the folder */
+
+/* zoo_gpus.c: items beside each other, each on a GPU of its own. The work is done in another process; what it leaves in
+ * the item is there again when `done` is called. */
+typedef struct zoo_gpus {
+    void (*work)(void *context, zoo_item *item);
+    void (*done)(void *context, zoo_item *item);
+    void (*tick)(void *context);
+    void (*tell)(void *context, const char *text); /* of a GPU that is used no more */
+    void *context;
+    const char **now; /* what runs */
+    const volatile int *stop;
+} zoo_gpus;
+void zoo_gpus_find(zoo *z, const char *folder, const zoo_step *like); /* z->gpu_names; like: how a step is run */
+void zoo_gpus_run(zoo *z, const zoo_gpus *with);
+
+/* zoo_cards.c: fills z->unlike. */
+void zoo_cards_compare(zoo *z);
 
 /* zoo_run.c: all of it. The code; st says why where a line is due. */
 status_code zoo_run(zoo *z, status *st);

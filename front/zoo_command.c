@@ -38,6 +38,13 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(again),
      .help = "measure all of it in this night, its ceilings too; without it only what has changed"},
+    {.name = "gpus",
+     .argument = "LIST",
+     .kind = CLI_TEXT,
+     .offset = AT(gpus),
+     .help =
+         "measure on these GPUs beside each other, a model at a size on each: all, or as CUDA_VISIBLE_DEVICES names "
+         "them (0,1)"},
     {.name = "part",
      .argument = "N/M",
      .kind = CLI_TEXT,
@@ -78,7 +85,7 @@ typedef struct command_line {
 static const cli_spec spec = {
     .program = "ceiling-scout zoo",
     .version = version_text,
-    .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--again] [--digest]\n"
+    .usage = "[ZOO.json] [--list] [--only NAME] [--budget TIME] [--again] [--gpus LIST] [--digest]\n"
              "                         [--night NAME --part N/M | --night NAME --tell] [--notify COMMAND] [-o DIR]",
     .about =
         "Profiles many models, each at several sizes, as profile does one: a folder for each, in which only what has\n"
@@ -89,6 +96,7 @@ static const cli_spec spec = {
              "  ceiling-scout zoo                          the models of models/zoo.json, into out/\n"
              "  ceiling-scout zoo mine.json --digest       models of yours, and what came of it as Markdown\n"
              "  ceiling-scout zoo mine.json --only bert    one of them\n"
+             "  ceiling-scout zoo mine.json --gpus all     beside each other on all GPUs of this machine\n"
              "\n"
              "exit codes: the worst of all models; 1 also where something got slower; 3 also where the list is bad, 4 "
              "also where a zoo runs there already\n",
@@ -117,6 +125,9 @@ status_code zoo_command(int argc, char **argv, status *st) {
         return status_set(st, STATUS_USAGE,
                           "a part has no digest; give --digest, --notify and --tell to the run that "
                           "ends the night, when all parts have ended");
+    if (c.z.named && c.z.gpus)
+        return status_set(st, STATUS_USAGE,
+                          "a part is measured on one device, that of its machine or task: leave out --gpus");
     if (c.z.named && (c.z.only || c.z.again))
         return status_set(st, STATUS_USAGE,
                           "a night of parts is of all models, measured anew: leave out --only and --again");

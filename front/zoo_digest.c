@@ -75,6 +75,12 @@ static void write_wrong(zoo *z, FILE *out) {
     if (any) fputc('\n', out);
 }
 
+static void write_unlike(const zoo *z, FILE *out) {
+    if (z->unlike_count > 0) fputs("## Devices that differ from others of their kind\n\n", out);
+    for (int k = 0; k < z->unlike_count; k++) fprintf(out, "- `%s`\n", z->unlike[k]);
+    if (z->unlike_count > 0) fputc('\n', out);
+}
+
 static void write_note(zoo *z, FILE *out, const row *r) {
     const char *const partial = json_get_text(json_object_get(r->group, "partial"), "text");
     const int64_t bad = json_get_int(r->totals, "with_bad_rows", 0);
@@ -147,6 +153,7 @@ void zoo_digest_write(zoo *z, const char *folder, const char *summary) {
     if (out) {
         fprintf(out, "# Zoo of `%s`\n\n%s\n\n", zoo_digest_plain(z, z->path), summary);
         write_wrong(z, out);
+        write_unlike(z, out);
         write_changed(z, out, index);
         if (n > 0) fputs("## Models by their time\n\n", out);
         qsort(rows, (size_t)n, sizeof *rows, by_time);

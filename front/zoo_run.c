@@ -1,5 +1,6 @@
-/* Owns a night: one model and size after the other, because a device measures one thing at a time; what went wrong with
- * one is told and stops no other. What has not changed since is found by scripts/profile.sh, which does nothing then.
+/* Owns a night: one model and size after the other on a device, because that measures one thing at a time; what went
+ * wrong with one is told and stops no other. What has not changed since is found by scripts/profile.sh, which does
+ * nothing then.
  */
 #include "front/zoo.h"
 
@@ -139,6 +140,7 @@ static void tell_end(night *n, const zoo_item *item) {
     if (item->why && item->code <= STATUS_INCOMPLETE) add(line, "missing");
     if (!item->measured && !item->why) add(line, item->read ? "read again, the same operations" : "up to date");
     if (item->code > STATUS_INCOMPLETE) add(line, item->measured ? ", then it went wrong" : "went wrong");
+    if (item->gpu) add(line, " on GPU %s", item->gpu);
     tell(n, stdout, line);
 }
 
@@ -208,7 +210,7 @@ static void add_up(night *n, zoo_item *item) {
     tell_end(n, item);
 }
 
-static void run_item(night *n, zoo_item *item) {
+static void measure(night *n, zoo_item *item) {
     zoo *z = n->z;
     const char *const story = arena_printf(z->a, "%s/run.json", item->folder);
     const char *const operations = arena_printf(z->a, "%s/ops.json", item->folder);
@@ -231,7 +233,35 @@ static void run_item(night *n, zoo_item *item) {
     if (item->code > CODES) item->code = STATUS_ENVIRONMENT; /* ended by a signal */
     if (item->measured || item->code <= STATUS_INCOMPLETE) count(item, story);
     item->done = true;
-    add_up(n, item);
+}
+
+static void run_item(night *n, zoo_item *item) {
+    measure(n, item);
+    if (item->done) add_up(n, item);
+}
+
+/* ---- several GPUs ---- */
+
+static void work_beside(void *context, zoo_item *item) {
+    night quiet = *(const night *)context; /* the line is the zoo's */
+    quiet.drawn = false;
+    measure(&quiet, item);
+}
+
+static void end_beside(void *context, zoo_item *item) { add_up(context, item); }
+static void tell_beside(void *context, const char *text) { tell(context, stderr, text); }
+
+static void run_on_gpus(night *n) {
+    const zoo_step like = {.stop = &stop, .tick = draw, .context = n};
+    const zoo_gpus with = {.work = work_beside,
+                           .done = end_beside,
+                           .tick = draw,
+                           .tell = tell_beside,
+                           .context = n,
+                           .now = &n->now,
+                           .stop = &stop};
+    zoo_gpus_find(n->z, n->folder, &like);
+    if (!stop) zoo_gpus_run(n->z, &with);
 }
 
 /* ---- what parts leave for the end of their night ---- */
@@ -408,6 +438,8 @@ static status_code end(night *n, status *st) {
     const char *const digest = arena_printf(z->a, "%s/digest.md", n->folder), *const sum = sum_up(n, true);
     const zoo_step step = {.stop = &stop, .tick = draw, .context = n};
     int worst = 0;
+    if (!stop) zoo_cards_compare(z);
+    for (int k = 0; k < z->unlike_count; k++) tell(n, stderr, z->unlike[k]);
     if (!stop) n->kept = zoo_history_end(z, n->folder, &step, &n->now, n->measured > 0);
     if (!stop) zoo_digest_write(z, n->folder, arena_printf(z->a, "%s: %s", named_date(z), sum_up(n, false)));
     const bool page = !stop && write_page(n);
@@ -561,7 +593,8 @@ status_code zoo_run(zoo *z, status *st) {
         tell(&n, stdout,
              arena_printf(z->a, "zoo: goes on with the night of %.*s", (int)strcspn(z->night, " "),
                           zoo_digest_plain(z, z->night)));
-    for (int k = 0; k < z->item_count && !stop; k++)
+    if (z->gpus && !stop) run_on_gpus(&n);
+    for (int k = 0; k < z->item_count && !stop && !z->gpus; k++)
         if (z->items[k].wanted) (z->tell ? read_record : run_item)(&n, &z->items[k]);
     const status_code code = z->part ? end_part(&n, st) : end(&n, st);
     if (z->digest && !stop) print_digest(z, n.folder);

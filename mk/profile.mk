@@ -37,29 +37,31 @@ endif
 ZOO ?= models/zoo.json
 ONLY ?=
 AGAIN ?=
+GPUS ?=
 .PHONY: zoo zoo-list nightly zoo-clean
 zoo zoo-list nightly: export ZOO_ZOO := $(ZOO)
 zoo zoo-list nightly: export ZOO_ONLY := $(ONLY)
 zoo zoo-list nightly: export ZOO_BUDGET := $(BUDGET)
+zoo zoo-list nightly: export ZOO_GPUS := $(GPUS)
 zoo zoo-list nightly: export ZOO_OUT := $(OUT)
 zoo zoo-list: export ZOO_AGAIN := $(filter yes,$(AGAIN))
 nightly: export ZOO_AGAIN := $(if $(filter no,$(AGAIN)),,yes)
 zoo-list: ZOO_HOW := --list
 nightly: ZOO_HOW := --digest
-ZOO_RUN = $(FRONT) zoo $(ZOO_HOW) $${ZOO_ONLY:+"--only=$$ZOO_ONLY"} $${ZOO_BUDGET:+"--budget=$$ZOO_BUDGET"} $${ZOO_AGAIN:+--again} "--out=$$ZOO_OUT" -- "$$ZOO_ZOO"
+ZOO_RUN = $(FRONT) zoo $(ZOO_HOW) $${ZOO_ONLY:+"--only=$$ZOO_ONLY"} $${ZOO_BUDGET:+"--budget=$$ZOO_BUDGET"} $${ZOO_AGAIN:+--again} $${ZOO_GPUS:+"--gpus=$$ZOO_GPUS"} "--out=$$ZOO_OUT" -- "$$ZOO_ZOO"
 # CLUSTER=slurm: a task for each, with these options of sbatch. Clusters export variables of this name as well.
 SBATCH ?=
 ifeq ($(origin CLUSTER),command line)
 ifeq ($(CLUSTER),slurm)
 nightly: ZOO_RUN = PATH="$$(dirname "$$(realpath $(FRONT))"):$$PATH" scripts/slurm/submit.sh "$$ZOO_ZOO" "$$ZOO_OUT" $(SBATCH)
-nightly: $(if $(ONLY)$(BUDGET)$(filter no,$(AGAIN)),no_part_of_a_night)
+nightly: $(if $(ONLY)$(BUDGET)$(GPUS)$(filter no,$(AGAIN)),no_part_of_a_night)
 else ifneq ($(CLUSTER),)
 nightly: unknown_cluster
 endif
 endif
 .PHONY: no_part_of_a_night unknown_cluster
 no_part_of_a_night:
-	@echo 'ONLY, BUDGET and AGAIN=no are not for CLUSTER=slurm, which measures all of the list anew: give it a list of your own (ZOO=)' >&2; exit 2
+	@echo 'ONLY, BUDGET, GPUS and AGAIN=no are not for CLUSTER=slurm, which measures all of the list anew, a task on each GPU: give it a list of your own (ZOO=)' >&2; exit 2
 unknown_cluster:
 	@echo 'CLUSTER is slurm, or nothing for this machine alone' >&2; exit 2
 zoo zoo-list nightly: $(PROGRAMS)

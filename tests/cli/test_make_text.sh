@@ -36,7 +36,7 @@ arrived() {
 profile=(MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET)
 validate=(BEFORE AFTER SHAPE OP PRECISION DEVICE REGIME BUDGET)
 # shellcheck disable=SC2034 # by its name, as the others
-zoo=(ZOO ONLY BUDGET OUT)
+zoo=(ZOO ONLY BUDGET GPUS OUT)
 
 # All at once: each arrives, so none has kept another from it.
 for goal in profile validate; do ln -s "$PWD/recorder" "recorded/scripts/$goal.sh"; done

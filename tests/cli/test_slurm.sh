@@ -85,7 +85,7 @@ stop_slurm() {
     pkill -KILL -f -- "$place" || true
     rm -rf -- "$place"
 }
-trap 'ended $? "$BASH_COMMAND" "${BASH_LINENO[@]}"; stop_slurm' EXIT
+trap 'tell_end $? "$BASH_COMMAND" "${BASH_LINENO[@]}"; stop_slurm' EXIT
 free_ports() { # N   that nothing listens on now
     python3 -c 'import socket, sys
 held = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]

@@ -1,0 +1,369 @@
+/* Owns a zoo on several GPUs of a host: which item runs where. An item runs whole on one GPU, in a process that sees no
+ * other, so that what is compared is of one GPU. It stays with the GPU that it ran on before, because a history is of
+ * one GPU; what has none begins with what is expected to take longest. An item that failed for a reason of its machine
+ * is tried on another GPU. Where that succeeds, the first GPU is the fault and gets no more. */
+#include "front/zoo.h"
+
+#include "common/files.h"
+#include "common/json.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST_GPUS = 64, NAME = 80, WHY = 600, NONE = -1, MOST_LISTED = 1 << 20 };
+
+/* What a process of one item leaves for the zoo, in memory that both have. */
+typedef struct left {
+    bool there, measured, read;
+    int code;
+    int64_t operations, fresh, cached;
+    char why[WHY]; /* "": nothing is wrong */
+} left;
+
+typedef struct turn { /* of an item */
+    zoo_item *item;
+    double seconds; /* that it is expected to take: as before, else more than any other */
+    off_t bytes;    /* of its model */
+    int before;     /* the GPU that it ran on; NONE: not known */
+    int failed_on;  /* NONE: nowhere */
+    const char *failed_why;
+    bool alone, begun;
+    left *result;
+} turn;
+
+typedef struct lane { /* a GPU */
+    pid_t pid;        /* 0: it is free */
+    turn *has;
+    bool lost;
+} lane;
+
+typedef struct gpus {
+    zoo *z;
+    const zoo_gpus *with;
+    lane *lanes;
+    turn *turns;
+    int count;
+    char running[1024];
+} gpus;
+
+/* ---- which there are ---- */
+
+static void add_gpu(zoo *z, const char *name, size_t n) {
+    static const char others[] = "-_/:.";
+    for (size_t k = 0; k < n; k++)
+        if (!isalnum((unsigned char)name[k]) && !strchr(others, name[k])) n = 0;
+    if (n == 0 || n >= NAME)
+        guard_fail(z->a->guard, STATUS_USAGE,
+                   "--gpus: name GPUs as CUDA_VISIBLE_DEVICES does: 0,1 or GPU-… or MIG-…; or all");
+    if (z->gpu_count == MOST_GPUS) guard_fail(z->a->guard, STATUS_USAGE, "--gpus: %d at most", MOST_GPUS);
+    const char *const own = arena_strndup(z->a, name, n);
+    for (int k = 0; k < z->gpu_count; k++)
+        if (strcmp(z->gpu_names[k], own) == 0) guard_fail(z->a->guard, STATUS_USAGE, "--gpus: %s is there twice", own);
+    z->gpu_names[z->gpu_count++] = own;
+}
+
+static void add_gpus(zoo *z, const char *list) {
+    for (const char *at = list;; at++) {
+        const size_t n = strcspn(at, ",");
+        add_gpu(z, at, n);
+        at += n;
+        if (!*at) return;
+    }
+}
+
+/* Those that the environment shows, else as many as the driver does. */
+static void add_all(zoo *z, const char *folder, const zoo_step *like) {
+    const char *const shown = getenv("CUDA_VISIBLE_DEVICES");
+    const char *const log = arena_printf(z->a, "%s/logs/gpus.log", folder);
+    char program[PATH_MAX], *rest = NULL;
+    status st = {0};
+    size_t size = 0;
+    if (shown && *shown) {
+        add_gpus(z, shown);
+        return;
+    }
+    if (!start_find_program("scout_batch", program, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    const char *const words[] = {program, "--list-devices", NULL};
+    zoo_step asking = *like;
+    asking.words = words;
+    asking.log = log;
+    (void)zoo_step_run(z, &asking);
+    char *const text = files_read(log, MOST_LISTED, &size, &st);
+    if (!text) guard_fail(z->a->guard, st.code, "%s", st.text);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (strncmp(line, "cuda:", 5) == 0) add_gpu(z, line + 5, strspn(line + 5, "0123456789"));
+    free(text);
+    if (z->gpu_count == 0 && *like->stop == 0)
+        guard_fail(z->a->guard, STATUS_ENVIRONMENT, "--gpus all: no GPU is there; ceiling-scout doctor says why");
+}
+
+void zoo_gpus_find(zoo *z, const char *folder, const zoo_step *like) {
+    z->gpu_names = arena_array(z->a, const char *, MOST_GPUS);
+    if (strcmp(z->gpus, "all") == 0)
+        add_all(z, folder, like);
+    else
+        add_gpus(z, z->gpus);
+}
+
+/* ---- what is due ---- */
+
+/* What is measured on the CPU has nothing beside it, for the CPU is used by whatever runs. */
+static bool is_alone(const zoo_item *item) {
+    const char *const device = item->with.device;
+    return device && (strncmp(device, "cpu", 3) == 0 || strcmp(device, "all") == 0);
+}
+
+static void refuse_numbers(zoo *z) {
+    for (int k = 0; k < z->item_count; k++) {
+        const char *const device = z->items[k].with.device;
+        const char *const number = device ? strchr(device, ':') : NULL;
+        if (z->items[k].wanted && number && strcmp(number, ":0") != 0)
+            guard_fail(z->a->guard, STATUS_INPUT,
+                       "%s: models[%d]: device \"%s\": with --gpus a model sees one GPU; leave the number out", z->path,
+                       z->items[k].at, zoo_digest_plain(z, device));
+    }
+}
+
+static const char *mark_of(zoo *z, const zoo_item *item) { return arena_printf(z->a, "%s/.gpu", item->folder); }
+
+static int gpu_before(zoo *z, const zoo_item *item) {
+    const char *const path = mark_of(z, item);
+    status none = {0};
+    size_t n;
+    char *const text = files_is_link(path) ? NULL : files_read(path, NAME, &n, &none);
+    int found = NONE;
+    for (int k = 0; text && k < z->gpu_count; k++)
+        if (strcspn(text, "\n") == strlen(z->gpu_names[k]) && strncmp(text, z->gpu_names[k], strcspn(text, "\n")) == 0)
+            found = k;
+    free(text);
+    return found;
+}
+
+static double seconds_before(zoo *z, const zoo_item *item) {
+    const char *const path = arena_printf(z->a, "%s/run.json", item->folder);
+    status none = {0};
+    json_t *story = access(path, R_OK) == 0 && !files_is_link(path) ? json_read(path, NULL, &none) : NULL;
+    const double seconds = json_get_number(story, "seconds");
+    json_decref(story);
+    return seconds > 0 ? seconds : INFINITY;
+}
+
+static int longest_first(const void *a, const void *b) {
+    const turn *const one = a, *const other = b;
+    if (one->seconds != other->seconds) return one->seconds > other->seconds ? -1 : 1;
+    if (one->bytes != other->bytes) return one->bytes > other->bytes ? -1 : 1;
+    return one->item < other->item ? -1 : one->item > other->item;
+}
+
+static void plan(gpus *g) {
+    zoo *z = g->z;
+    g->turns = arena_array(z->a, turn, z->item_count);
+    g->lanes = arena_array(z->a, lane, z->gpu_count);
+    left *const results =
+        mmap(NULL, sizeof(left) * (size_t)z->item_count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (results == MAP_FAILED) guard_fail(z->a->guard, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    for (int k = 0; k < z->item_count; k++) {
+        zoo_item *const item = &z->items[k];
+        struct stat is = {0};
+        if (!item->wanted) continue;
+        (void)stat(item->model->file, &is);
+        g->turns[g->count++] = (turn){.item = item,
+                                      .seconds = seconds_before(z, item),
+                                      .bytes = is.st_size,
+                                      .before = gpu_before(z, item),
+                                      .failed_on = NONE,
+                                      .alone = is_alone(item),
+                                      .result = &results[k]};
+    }
+    qsort(g->turns, (size_t)g->count, sizeof *g->turns, longest_first);
+}
+
+/* ---- one item in a process of its own ---- */
+
+typedef struct single {
+    const gpus *g;
+    turn *t;
+} single;
+
+static void leave(left *r, int code, const char *why) {
+    r->code = code;
+    snprintf(r->why, sizeof r->why, "%.*s", WHY - 1, why ? why : "");
+    r->there = true;
+}
+
+static void work_on(void *context) {
+    const single *const one = context;
+    const zoo_item *const item = one->t->item;
+    left *const r = one->t->result;
+    one->g->with->work(one->g->with->context, one->t->item);
+    if (!item->done) return; /* it was stopped */
+    r->read = item->read;
+    r->measured = item->measured;
+    r->operations = item->operations;
+    r->fresh = item->fresh;
+    r->cached = item->cached;
+    leave(r, item->code, item->why);
+}
+
+static _Noreturn void be_lane(const gpus *g, turn *t, const char *gpu, pid_t zoo_pid, const sigset_t *mask) {
+    single one = {g, t};
+    arena own;
+    status st = {0};
+    setpgid(0, 0); /* Ctrl-C reaches the zoo, which tells this one */
+    prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+    if (getppid() != zoo_pid || setenv("CUDA_VISIBLE_DEVICES", gpu, 1) != 0) _exit(STATUS_ENVIRONMENT);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    g->z->a = &own;
+    if (!arena_within(&own, work_on, &one, &st)) leave(t->result, (int)st.code, st.text);
+    _exit(0);
+}
+
+/* ---- all of them ---- */
+
+static void show_running(gpus *g) {
+    size_t n = 0;
+    g->running[0] = 0;
+    for (int k = 0; k < g->z->gpu_count && n < sizeof g->running; k++)
+        if (g->lanes[k].pid > 0)
+            n += (size_t)snprintf(g->running + n, sizeof g->running - n, "%s%s on GPU %s", n > 0 ? ", " : "",
+                                  g->lanes[k].has->item->label, g->z->gpu_names[k]);
+    *g->with->now = n > 0 ? g->running : NULL;
+    g->with->tick(g->with->context);
+}
+
+static bool has_another(const gpus *g, int lane_at) {
+    for (int k = 0; k < g->z->gpu_count; k++)
+        if (k != lane_at && !g->lanes[k].lost) return true;
+    return false;
+}
+
+static bool fits(const gpus *g, const turn *t, int lane_at) {
+    if (t->begun || t->alone) return false;
+    if (t->failed_on != NONE) return t->failed_on != lane_at;
+    return t->before == NONE || t->before == lane_at || g->lanes[t->before].lost;
+}
+
+static void start_one(gpus *g, int lane_at, const sigset_t *mask) {
+    lane *const l = &g->lanes[lane_at];
+    turn *t = NULL;
+    for (int k = 0; k < g->count && !t; k++)
+        if (fits(g, &g->turns[k], lane_at)) t = &g->turns[k];
+    if (!t) return;
+    memset(t->result, 0, sizeof *t->result);
+    t->begun = true;
+    l->has = t;
+    fflush(NULL);
+    const pid_t self = getpid();
+    l->pid = fork();
+    if (l->pid == 0) be_lane(g, t, g->z->gpu_names[lane_at], self, mask);
+    if (l->pid < 0)
+        guard_fail(g->z->a->guard, STATUS_ENVIRONMENT, "no process can be started: %s; end some and run again",
+                   strerror(errno));
+}
+
+static void take(gpus *g, turn *t, int lane_at) {
+    zoo *z = g->z;
+    const left *const r = t->result;
+    zoo_item *const item = t->item;
+    item->done = true;
+    item->code = r->there ? r->code : STATUS_ENVIRONMENT;
+    item->read = r->read;
+    item->measured = r->measured;
+    item->operations = r->operations;
+    item->fresh = r->fresh;
+    item->cached = r->cached;
+    item->why = !r->there ? "its process was ended from outside"
+                : *r->why ? arena_strndup(z->a, r->why, strlen(r->why))
+                          : NULL;
+    item->gpu = z->gpu_names[lane_at];
+    g->with->done(g->with->context, item);
+}
+
+/* Where it cannot be kept, the next run takes any. */
+static void remember(zoo *z, const turn *t, const char *gpu) {
+    const char *const path = mark_of(z, t->item);
+    status none = {0};
+    if (t->result->code <= STATUS_INCOMPLETE && !files_is_link(path)) (void)files_write(path, gpu, strlen(gpu), &none);
+}
+
+/* An item has ended, or its process has. */
+static void end_one(gpus *g, int lane_at) {
+    zoo *z = g->z;
+    lane *const l = &g->lanes[lane_at];
+    turn *const t = l->has;
+    const bool failed = !t->result->there || t->result->code >= STATUS_ENVIRONMENT;
+    l->pid = 0;
+    l->has = NULL;
+    if (*g->with->stop) return;
+    if (failed && t->failed_on == NONE && has_another(g, lane_at)) {
+        t->failed_on = lane_at;
+        t->failed_why =
+            arena_printf(z->a, "%s", *t->result->why ? t->result->why : "its process was ended from outside");
+        t->begun = false;
+        return;
+    }
+    if (!failed && t->failed_on != NONE && !g->lanes[t->failed_on].lost) {
+        g->lanes[t->failed_on].lost = true;
+        g->with->tell(g->with->context,
+                      arena_printf(z->a, "GPU %s is used no more: %s ended there with: %s; on GPU %s it did not",
+                                   z->gpu_names[t->failed_on], t->item->label, t->failed_why, z->gpu_names[lane_at]));
+    }
+    if (!failed) remember(z, t, z->gpu_names[lane_at]);
+    take(g, t, lane_at);
+}
+
+static void reap(gpus *g) {
+    int ended;
+    for (int k = 0; k < g->z->gpu_count; k++)
+        if (g->lanes[k].pid > 0 && waitpid(g->lanes[k].pid, &ended, WNOHANG) == g->lanes[k].pid) end_one(g, k);
+}
+
+static void pass_on(const gpus *g) {
+    for (int k = 0; k < g->z->gpu_count; k++)
+        if (g->lanes[k].pid > 0) kill(g->lanes[k].pid, SIGTERM);
+}
+
+void zoo_gpus_run(zoo *z, const zoo_gpus *with) {
+    gpus g = {.z = z, .with = with};
+    sigset_t child, before;
+    int told = 0;
+    refuse_numbers(z);
+    plan(&g);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before);
+    for (;;) {
+        int running = 0;
+        for (int k = 0; k < z->gpu_count; k++) {
+            lane *const l = &g.lanes[k];
+            if (l->pid == 0 && !l->lost && !*with->stop) start_one(&g, k, &before);
+            running += l->pid > 0;
+        }
+        show_running(&g);
+        if (running == 0) break;
+        for (; told < *with->stop; told++) pass_on(&g);
+        if (sigtimedwait(&child, NULL, &(struct timespec){.tv_sec = 1}) < 0 && errno == EAGAIN)
+            with->tick(with->context);
+        reap(&g);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    for (int k = 0; k < g.count && !*with->stop; k++) {
+        turn *const t = &g.turns[k];
+        if (t->item->done) continue;
+        if (t->failed_on != NONE) { /* no other GPU was left to try */
+            take(&g, t, t->failed_on);
+            continue;
+        }
+        with->work(with->context, t->item); /* on the CPU, with nothing beside it */
+        if (t->item->done) with->done(with->context, t->item);
+    }
+}
