@@ -6,6 +6,7 @@
 ## make MODEL=m.onnx profile    write out/<model>[@<options>]/ops.json, measure every operation into reports/ beside it, and
 ##                              say what is worth doing (summary.txt, report.html, …, dispatch.json and dispatch.h);
 ##                              also BATCH= SEQ= DIM="a=1 b=2" PRECISION= DEVICE= REGIME= BUDGET=seconds MEASURE=no OUT=
+##                              PROFILE=top3 (counters of the three that take longest, by Nsight Compute)
 ##                              (a folder belongs to one model: another of the same name is refused and needs an OUT of its own)
 ## make zoo                     profile the models of ZOO=models/zoo.json, each at several sizes: only what has changed; also
 ##                              ONLY=name BUDGET=seconds OUT= AGAIN=yes (all of it anew) GPUS=all (beside each other on
@@ -64,7 +65,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # What a user says, and what else the command line does.
-TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE BEFORE AFTER SHAPE OP ZOO ONLY AGAIN GPUS KEEP NIGHTS OPERATIONS HITS \
+TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE PROFILE BEFORE AFTER SHAPE OP ZOO ONLY AGAIN GPUS KEEP NIGHTS OPERATIONS HITS \
   PREFIX DESTDIR DIST MODE STATIC V TEST
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 

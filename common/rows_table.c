@@ -7,6 +7,7 @@
 #include "common/terminal.h"
 #include "common/verdict.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,28 @@ static void print_versus(FILE *out, arena *a, const rows_table *t, const line *l
     if (more > 0) print_line(out, t, 4, arena_printf(a, "    and %zu more", more));
     if (once > 0)
         print_line(out, t, 4, arena_printf(a, "    %zu more: known from one pass alone, which proves nothing", once));
+}
+
+const char *rows_table_counted(arena *a, const json_t *row) {
+    static const char *const shares[][2] = {{"warps_active_pct", "warps active"},
+                                            {"tensor_active_pct", "tensor cores"},
+                                            {"dram_pct", "DRAM"},
+                                            {"l2_pct", "L2"}};
+    const json_t *const counted = json_object_get(row, "counters");
+    const char *text;
+    bool any = false;
+    if (!json_is_object(counted)) return NULL;
+    text = arena_printf(a, "%s: %s", json_get_text(counted, "bottleneck"), json_get_text(counted, "text"));
+    for (size_t k = 0; k < sizeof shares / sizeof shares[0]; k++) {
+        const double share = json_get_number(counted, shares[k][0]);
+        if (!isfinite(share)) continue;
+        text = arena_printf(a, "%s%s %s %.0f %%", text, any ? "," : ";", shares[k][1], share);
+        any = true;
+    }
+    const int64_t kernels = json_get_int(counted, "kernels", 0);
+    return kernels > 1 ? arena_printf(a, "%s; %" PRId64 " kernels, the slowest %s", text, kernels,
+                                      json_get_text(counted, "slowest"))
+                       : text;
 }
 
 const char *rows_table_blocks(arena *a, const json_t *row) {

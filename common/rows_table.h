@@ -30,6 +30,10 @@ typedef struct rows_table {
  * outliers". NULL: its report does not tell. */
 const char *rows_table_blocks(arena *a, const json_t *row);
 
+/* What Nsight Compute counted while a row ran: "memory: DRAM works at 75 % of its peak; warps active 41 %, tensor cores
+ * 3 %, DRAM 75 %, L2 60 %; 2 kernels, the slowest NAME". NULL: nothing was counted. */
+const char *rows_table_counted(arena *a, const json_t *row);
+
 /* Memory comes from the arena, whose guard takes what fails. How many rows have a time. */
 size_t rows_table_timed(const json_t *rows);
 void rows_table_print(FILE *out, arena *a, const rows_table *t);

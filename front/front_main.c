@@ -34,6 +34,7 @@ static const char about[] =
     "  ceiling-scout dispatch DIR          the table that deployment loads (analyze dispatch)\n"
     "  ceiling-scout export FORMAT DIR     tuning files of other programs (analyze export)\n"
     "  ceiling-scout validate              a kernel of your own beside the library's: keep or revert\n"
+    "  ceiling-scout evidence DIR          all of a folder's results in one archive, for a bug report or a paper\n"
     "  ceiling-scout zoo                   profile many models at many sizes, again where something has changed\n"
     "  ceiling-scout help COMMAND          the --help of a command";
 
@@ -113,6 +114,13 @@ static const cli_option rows[] = {
      .kind = CLI_FLAG,
      .offset = AT(no_wait),
      .help = "fail where another run is at the same folder or device, instead of waiting for its end"},
+    {.name = "counters",
+     .argument = "N",
+     .kind = CLI_INT,
+     .min = 1,
+     .max = 99,
+     .offset = AT(counters),
+     .help = "read the counters of the N operations that take longest, by Nsight Compute (ncu)"},
     {.name = "folder",
      .kind = CLI_FLAG,
      .offset = AT(ask),
@@ -168,7 +176,7 @@ static const cli_option rows[] = {
      .offset = AT(precision),
      .help = "its precision: fp32 (the default), tf32, fp16, bf16, fp8, int8, int4"},
 };
-enum { ROWS = sizeof rows / sizeof rows[0], OF_PROFILE = 13, OF_BOTH = 3 };
+enum { ROWS = sizeof rows / sizeof rows[0], OF_PROFILE = 14, OF_BOTH = 3 };
 
 static const cli_spec profile_spec = {
     .program = NAME " profile",
@@ -196,6 +204,40 @@ static const cli_spec validate_spec = {
     .option_count = ROWS - OF_PROFILE + OF_BOTH,
     .positional = "",
 };
+
+static const cli_option evidence_rows[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .kind = CLI_FILE,
+     .offset = AT(out),
+     .help = "write it there (<DIR>-evidence.tar.gz, in the current folder)"},
+};
+
+static const cli_spec evidence_spec = {
+    .program = NAME " evidence",
+    .version = version_text,
+    .usage = "DIR [-o FILE.tar.gz]",
+    .about =
+        "Packs what a folder of results holds into one archive, for a bug report or a paper: operations, reports,\n"
+        "counters, ceilings, summaries and tables, with the commands, the versions, the machine, and a checksum of\n"
+        "each file. The model and its weights are not in it. Paths and names of this machine are: look at it before\n"
+        "you send it.",
+    .after = "exit codes: 0 written; 2 wrong usage; 3 the folder holds no results; 4 the archive cannot be written\n",
+    .options = evidence_rows,
+    .option_count = sizeof evidence_rows / sizeof evidence_rows[0],
+    .positional = "DIR",
+    .least = 1,
+    .most = 1,
+    .positionals = AT(files),
+};
+
+static status_code run_evidence(const command *c, int argc, char **argv, status *st) {
+    settings s = {.files.items = &s.model};
+    (void)c;
+    if (cli_parse(&evidence_spec, argc, argv, &s, st) != CLI_RUN) return st->code;
+    return start_script("collect_evidence.sh", "analyze", "EVIDENCE", &s, st);
+}
 
 static status_code run_profile(const command *c, int argc, char **argv, status *st) {
     settings s = {.files.items = &s.model};
@@ -239,6 +281,7 @@ static const command commands[] = {
     {"dispatch", run_program, "analyze", "dispatch"},
     {"export", run_program, "analyze", "export"},
     {"validate", run_validate, NULL, NULL},
+    {"evidence", run_evidence, NULL, NULL},
     {"zoo", run_zoo, NULL, NULL},
     {"help", run_help, NULL, NULL},
 };

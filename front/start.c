@@ -81,9 +81,10 @@ static bool give(const char *prefix, const char *name, const char *text) {
 }
 
 static bool give_settings(const char *prefix, const settings *s, const char *scout, const char *analyze) {
-    char batch[24] = "", seq[24] = "", budget[40] = "";
+    char batch[24] = "", seq[24] = "", counters[24] = "", budget[40] = "";
     if (s->batch) snprintf(batch, sizeof batch, "%" PRId64, s->batch);
     if (s->seq) snprintf(seq, sizeof seq, "%" PRId64, s->seq);
+    if (s->counters) snprintf(counters, sizeof counters, "%" PRId64, s->counters);
     if (s->budget > 0) snprintf(budget, sizeof budget, "%.12g", s->budget);
     const struct {
         const char *name, *text;
@@ -93,6 +94,7 @@ static bool give_settings(const char *prefix, const settings *s, const char *sco
                {"OUT", s->out},
                {"BATCH", batch},
                {"SEQ", seq},
+               {"COUNTERS", counters},
                {"DIM", NULL},
                {"DEVICE", s->device},
                {"REGIME", s->regime},

@@ -13,7 +13,7 @@ typedef struct settings {
     bool quick, no_wait;
     bool ask; /* profile.sh names the folder and does nothing */
     const char *before, *after, *shape, *op;
-    int64_t batch, seq;
+    int64_t batch, seq, counters;
     double budget;
     cli_bindings dims;
     cli_positionals files;

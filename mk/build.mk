@@ -43,7 +43,7 @@ PROGRAM := $(BIN)/extract_ops
 SCOUT := $(BIN)/scout_batch
 ANALYZE := $(BIN)/analyze
 FRONT := $(BIN)/ceiling-scout
-FRONT_SCRIPTS := scripts/profile.sh scripts/validate.sh scripts/zoo_fetch.sh
+FRONT_SCRIPTS := scripts/profile.sh scripts/profile_ncu.sh scripts/validate.sh scripts/zoo_fetch.sh scripts/collect_evidence.sh
 
 .PHONY: modal units fuzzers FORCE
 modal: $(if $(filter fuzz,$(MODE)),fuzzers,$(BUILT))

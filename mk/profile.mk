@@ -28,6 +28,7 @@ profile: export PROFILE_ANALYZE := $(ANALYZE)
 profile: export PROFILE_DEVICE := $(DEVICE)
 profile: export PROFILE_REGIME := $(REGIME)
 profile: export PROFILE_BUDGET := $(BUDGET)
+profile: export PROFILE_COUNTERS := $(patsubst top%,%,$(PROFILE))
 profile: $(PROGRAMS)
 	$(Q)scripts/profile.sh $(PROGRAM)
 endif

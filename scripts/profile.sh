@@ -2,13 +2,14 @@
 # One model's folder: runs the steps whose inputs have changed since they last ran, goes on after a step that ends with 1,
 # stops at anything worse, and ends with the worst code. The steps: extract_ops, then, where PROFILE_SCOUT names it,
 # scout_batch, which is what PROFILE_DEVICE to PROFILE_MIN_TIME are for, then, where PROFILE_ANALYZE names
-# it, analyze, for a dispatch table and for a summary, which is printed at the end, done again or not.
+# it, analyze, for a dispatch table and for a summary, which is printed at the end, done again or not. Before these
+# profile_ncu.sh reads the counters of the PROFILE_COUNTERS operations that take longest.
 # What `make profile` and `ceiling-scout profile` do.
 # With PROFILE_ASK=folder it prints the folder and does nothing. PROFILE_NAME takes the place of the model's file name.
 # PROFILE_NIGHT names a night: what was not measured in it is measured, and shared with others of it in PROFILE_CACHE.
 # Usage: PROFILE_MODEL=FILE [PROFILE_NAME=NAME] [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
-#        [PROFILE_QUICK=1] [PROFILE_TARGET_CI=X%] [PROFILE_MIN_TIME=SECONDS] [PROFILE_NO_WAIT=1]
+#        [PROFILE_QUICK=1] [PROFILE_COUNTERS=N] [PROFILE_TARGET_CI=X%] [PROFILE_MIN_TIME=SECONDS] [PROFILE_NO_WAIT=1]
 #        [PROFILE_ANALYZE=ANALYZE] scripts/profile.sh EXTRACT_OPS [--dim=NAME=N | option of extract_ops]…
 set -euo pipefail
 umask go-w # what others could change would be taken for measured
@@ -17,6 +18,11 @@ batch=${PROFILE_BATCH:-} seq=${PROFILE_SEQ:-} precision=${PROFILE_PRECISION:-}
 scout=${PROFILE_SCOUT:-} analyze=${PROFILE_ANALYZE:-} device=${PROFILE_DEVICE:-} regime=${PROFILE_REGIME:-} budget=${PROFILE_BUDGET:-}
 if (($# < 1)) || [[ -z $model ]]; then
     echo "usage: PROFILE_MODEL=FILE ${0##*/} EXTRACT_OPS [option]..." >&2
+    exit 2
+fi
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [[ -n ${PROFILE_COUNTERS:-} && ! $PROFILE_COUNTERS =~ ^[1-9][0-9]?$ ]]; then
+    echo "PROFILE=top$PROFILE_COUNTERS: say how many, top3 or another number below 100" >&2
     exit 2
 fi
 extract=$1
@@ -200,6 +206,16 @@ measure() {
     fi
 }
 
+# Nothing depends on counters: where they cannot be had, the summary is made without.
+count_kernels() {
+    local code=0
+    if [[ -z ${PROFILE_COUNTERS:-} ]]; then return; fi
+    SCOUT=$scout ANALYZE=$analyze "$here/profile_ncu.sh" --top "$PROFILE_COUNTERS" "$folder" ${device:+"--device=$device"} \
+        ${regime:+"--regime=$regime"} {lock}>&- || code=$?
+    if ((code > worst)); then worst=$code; fi
+    ended counters "$code"
+}
+
 # What follows from the reports: what is said of them depends on the ceilings in run.json too, a dispatch table does not.
 # Nothing depends on these, so one that fails stops no other, and leaves nothing of an earlier run that no longer holds.
 derived_from() { # PATH…
@@ -300,5 +316,5 @@ lock_folder
 check_owner
 run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" ${options[@]+"${options[@]}"}
 if [[ -n $scout ]]; then measure; fi
-if [[ -n $scout && -n $analyze ]]; then summarize; fi
+if [[ -n $scout && -n $analyze ]]; then count_kernels && summarize; fi
 exit "$worst"

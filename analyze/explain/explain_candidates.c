@@ -128,6 +128,13 @@ static void write_open(const explain *e) {
         explain_tell(e, "Not decided when the run ended: %s. A larger --budget or --target-ci 0.5%% goes on.", list);
 }
 
+static void write_counted(const explain *e, const char *what, const char *name, const char *variant) {
+    const json_t *const row = rows_table_find(e->report, name, variant);
+    const char *const counted = rows_table_counted(e->arena, row);
+    if (counted)
+        explain_tell(e, "Nsight Compute on the %s, %.200s: %s.", what, rows_table_name(e->arena, row), counted);
+}
+
 void explain_candidates(const explain *e) {
     const study_report *r = e->r;
     const json_t *rows = json_object_get(e->report, "candidates");
@@ -149,5 +156,7 @@ void explain_candidates(const explain *e) {
     if (r->ratio > 0) write_passes(e, "best", r->best, r->best_variant, false);
     write_blocks(e, "baseline", r->baseline, r->baseline_variant);
     if (r->ratio > 0) write_blocks(e, "best", r->best, r->best_variant);
+    write_counted(e, "baseline", r->baseline, r->baseline_variant);
+    if (r->ratio > 0) write_counted(e, "best", r->best, r->best_variant);
     write_open(e);
 }

@@ -3,6 +3,7 @@
 #include "analyze/page/page_internal.h"
 
 #include "common/plain.h"
+#include "common/rows_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -256,6 +257,20 @@ static void in_short(page *p, const summary_row *row) {
     layers(p, r, false);
 }
 
+static void counted(page *p, const json_t *detail) {
+    const json_t *row;
+    size_t k;
+    json_array_foreach(json_object_get(detail, "candidates"), k, row) {
+        const char *const text = rows_table_counted(&p->arena, row);
+        if (!text) continue;
+        fputs("<p class=\"soft\">Nsight Compute on ", p->out);
+        page_say_cut(p, rows_table_name(&p->arena, row), 200);
+        fputs(": ", p->out);
+        page_say_cut(p, text, PAGE_SENTENCE);
+        fputs("</p>\n", p->out);
+    }
+}
+
 static void in_full(page *p, const summary_row *row) {
     const study_report *r = row->report;
     status st = {0};
@@ -268,6 +283,7 @@ static void in_full(page *p, const summary_row *row) {
         fputs("</p>\n", p->out);
     }
     page_rows(p, r, detail);
+    counted(p, detail);
     configuration(p, detail);
     page_weight(p, detail);
     sweep(p, detail);

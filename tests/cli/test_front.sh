@@ -20,7 +20,7 @@ check "--version" test "$STDOUT" = "ceiling-scout $(<"$ROOT/VERSION") (ceiling-s
 front --help
 check "--help: exit 0" exits 0
 cp stdout.txt help.txt
-for name in profile doctor extract measure ceilings analyze explain compare dispatch validate zoo help; do
+for name in profile doctor extract measure ceilings analyze explain compare dispatch validate evidence zoo help; do
     check "--help names $name" grep -q "^  ceiling-scout $name " help.txt
 done
 for pair in "extract|$EXTRACT_OPS" "measure|$SCOUT" "ceilings|$SCOUT" "doctor|$SCOUT" "analyze|$ANALYZE" "explain|$ANALYZE explain" \
@@ -31,7 +31,7 @@ for pair in "extract|$EXTRACT_OPS" "measure|$SCOUT" "ceilings|$SCOUT" "doctor|$S
     front help "${pair%%|*}"
     same_as "help ${pair%%|*}" "${words[@]}" --help
 done
-for name in profile validate zoo; do
+for name in profile validate evidence zoo; do
     front help "$name"
     check "help $name" contains stdout.txt "usage: ceiling-scout $name "
 done
@@ -84,8 +84,8 @@ check "alone: what to do" says "extract_ops is not beside this program; build it
 run alone/ceiling-scout profile "$MODEL"
 check "alone: profile: exit 4" exits 4
 check "alone: profile: what to do" says "build it with make"
-mkdir -p half/bin half/lib/ceiling-scout && cp "$FRONT" half/bin/ && cp "$ROOT"/scripts/{profile,validate,zoo_fetch}.sh half/lib/ceiling-scout/
-for arguments in "profile $MODEL" "validate --after a --shape 8,8,8" zoo; do
+mkdir -p half/bin half/lib/ceiling-scout && cp "$FRONT" half/bin/ && cp "$ROOT"/scripts/{profile,validate,zoo_fetch,collect_evidence}.sh half/lib/ceiling-scout/
+for arguments in "profile $MODEL" "validate --after a --shape 8,8,8" "evidence ." zoo; do
     read -r -a words <<<"$arguments"
     run half/bin/ceiling-scout "${words[@]}"
     check "programs missing: ${words[0]}: exit 4" exits 4

@@ -50,7 +50,7 @@ for program in extract_ops scout_batch analyze ceiling-scout; do
     done
 done
 check "ceiling-scout.1: profile" contains "$share/man/man1/ceiling-scout.1" ".SS ceiling-scout profile"
-check "ceiling-scout.1: what has a page of its own is not said again" test "$(grep -c '^.SS' "$share/man/man1/ceiling-scout.1")" = 3
+check "ceiling-scout.1: what has a page of its own is not said again" test "$(grep -c '^.SS' "$share/man/man1/ceiling-scout.1")" = 4
 check "analyze.1: explain" contains "$share/man/man1/analyze.1" ".SS analyze explain"
 
 # What bash would offer behind these words; the last one is what was begun.
@@ -97,7 +97,7 @@ check "a command's own options" is "--top "
 
 # The command in front: a command first, then what the program behind it takes.
 export PATH=$dest/usr/bin:$PATH
-all="analyze ceilings compare dispatch doctor explain export extract help history measure profile validate zoo "
+all="analyze ceilings compare dispatch doctor evidence explain export extract help history measure profile validate zoo "
 offers ceiling-scout ''
 check "commands, and no files" is "$all"
 offers ceiling-scout help ''

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The template of a night on Kubernetes: it fits the published schema, and what its containers run is a night. There is no
 # Kubernetes here: each command runs by itself, with the variable that Kubernetes gives it.
+# shellcheck disable=SC2016 # for other shells, and for envsubst
 source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 template=$ROOT/scripts/kubernetes/night.yaml
@@ -41,7 +42,7 @@ check "names are as long as Kubernetes takes them" test "$(grep -cE '^  name: [a
 check "the parts end before the other job waits no longer" test "$(field 'a["activeDeadlineSeconds"] < 1440 * 30')" = True
 
 # ---- what the containers run ----
-make_house
+make_house ''
 mkdir nights && cp "$ROOT/models/pruned_mlp.onnx" "$ROOT/models/quantised_mlp.onnx" nights/
 python3 -B "$ROOT/tests/cli/product_model.py" nights/product.onnx
 echo '{"schema": "ceiling-scout/zoo/1", "defaults": {"device": "scripted:0", "regime": "burst"}, "models": [

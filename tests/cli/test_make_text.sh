@@ -48,8 +48,8 @@ for text in "${texts[@]}"; do
         for way in typed environment; do
             rm -f seen
             case $way in
-            typed) run make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "MEASURE=$text" "${given[@]}" "$goal" ;;
-            environment) run env "MEASURE=$text" "${given[@]}" make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "$goal" ;;
+            typed) run make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "MEASURE=$text" "PROFILE=$text" "${given[@]}" "$goal" ;;
+            environment) run env "MEASURE=$text" "PROFILE=$text" "${given[@]}" make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "$goal" ;;
             esac
             check "$goal, $way, ${text@Q}: nothing ran" nothing_ran
             check "$goal, $way, ${text@Q}: the script's end" exits 2
@@ -59,6 +59,10 @@ for text in "${texts[@]}"; do
         done
     done
 done
+
+rm -f seen
+run make -s -C recorded PROGRAMS= PROFILE=top3 MODEL=m.onnx profile
+check "PROFILE=top3: how many" arrived PROFILE_COUNTERS=3
 
 # A night is one of the history, unless it is told otherwise.
 for goal in zoo: zoo:AGAIN=yes nightly: nightly:AGAIN=no; do

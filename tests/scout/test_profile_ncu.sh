@@ -56,6 +56,56 @@ check "a later run keeps the counters: exit 0" exits 0
 check "a later run keeps the counters" test "$(field out/reports/row.json "len($counters)")" = 2
 check "a later run shows nothing of another operation" test "$(field out/reports/square.json "len($counters)")" = 0
 
+check "what ncu wrote is kept" cmp -s out/counters/row.best.csv "$TABLE"
+
+# ---- the longest ----
+cp ops.json before/ && rm -rf longest && cp -r before longest
+profile --top 1 longest "${DEVICE[@]}"
+check "--top 1: exit 0" exits 0
+check "--top 1: the longest has counters" test "$(field longest/reports/square.json "len($counters)")" -gt 0
+check "--top 1: no other one" test "$(field longest/reports/row.json "len($counters)")" = 0
+check "--top 1: what ncu wrote is kept" test "$(find longest -name '*.csv' -path '*/counters/square.*' | wc -l)" = "$(find longest/counters -type f | wc -l)"
+run "$(dirname "$SCOUT")/analyze" explain longest square
+check "explain shows them" test "$(tr -s ' \n' ' ' <stdout.txt | grep -cE 'Nsight Compute on the baseline, scripted_blas algo=[0-9]+: memory: DRAM works at 75 % of its peak; .*DRAM 75 %')" = 1
+profile --top 9 longest "${DEVICE[@]}"
+check "--top 9: exit 0" exits 0
+check "--top 9: what has counters is left" prints 'square: has its counters'
+check "--top 9: the others get theirs" test "$(field longest/reports/row.json "len($counters)")" = 2
+for top in 0 -1 x 100 ''; do
+    profile --top "$top" longest
+    check "--top ${top@Q}: exit 2" exits 2
+done
+profile --top 3 elsewhere
+check "--top of no results: exit 3" exits 3
+check "--top of no results: what to do" says 'measure it first'
+rm -rf longest/counters && ln -s "$PWD/outside" longest/counters && mkdir outside
+profile ops.json row longest "${DEVICE[@]}"
+check "a link in the counters' place: exit 4" exits 4
+check "a link in the counters' place: nothing is written through it" test -z "$(ls outside)"
+
+# ---- a profile of a model, with its longest ----
+bin=$(dirname "$SCOUT")
+mkdir -p house/bin house/lib/ceiling-scout && cp "$bin"/{ceiling-scout,extract_ops,analyze} house/bin/
+cp "$ROOT"/scripts/{profile,profile_ncu}.sh house/lib/ceiling-scout/
+printf '#!/bin/sh\nexec %q --custom-kernel %q "$@"\n' "$SCOUT" "$SCRIPTED/device.so" >house/bin/scout_batch && chmod +x house/bin/scout_batch
+model() { run house/bin/ceiling-scout profile "$ROOT/models/transformer_block.onnx" --seq 8 --device scripted:0 -o o "$@"; }
+model --counters 2
+folder=o/transformer_block@s8_scripted:0
+check "--counters 2: as without" test "$EXIT" -le 1
+check "--counters 2: two reports have them" test "$(grep -l '"counters": {' "$folder"/reports/*.json | wc -l)" = 2
+check "--counters 2: the summary is behind them" test "$folder/summary.json" -nt "$(grep -l '"counters": {' "$folder"/reports/*.json | sed -n 1p)"
+check "--counters 2: the page shows them" grep -q 'DRAM works at' "$folder/report.html"
+model --counters 2
+check "again: nothing is counted" test "$(grep -c 'has its counters' stdout.txt)" = 2
+check "again: nothing is measured" prints 'reports is up to date'
+NCU=$PWD/nothing model --counters 3
+check "no ncu: exit 4" exits 4
+check "no ncu: is said" says 'Nsight Compute (ncu) is not here'
+check "no ncu: there is a summary" prints ' a run ('
+run env PROFILE_MODEL=m.onnx PROFILE_COUNTERS=three house/lib/ceiling-scout/profile.sh house/bin/extract_ops
+check "PROFILE=three: exit 2" exits 2
+check "PROFILE=three: is refused" says 'PROFILE=topthree: say how many, top3 or another number below 100'
+
 scout ops.json -o alone --device scripted:0 --only row --candidate scripted_blas --exhaustive
 cp ops.json alone/ops.json
 python3 - <<'END'
