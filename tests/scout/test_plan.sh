@@ -95,6 +95,33 @@ for is_of in {i["fusion"]: i for i in several}.values():
     assert abs(expected / (times * us) - 1) < 1e-6, (expected, times, us)
 END
 
+# Groups were timed at twice the clock that the model holds: there they take twice as long, and only they.
+cp -r model clocked
+python3 - <<'END'
+import json, pathlib
+mhz = json.loads(pathlib.Path("clocked/model.json").read_text()).get("clock_mhz", 1000)
+for path in pathlib.Path("clocked/fusions").glob("*.json"):
+    report = json.loads(path.read_text())
+    report.update(clock_mhz=2 * mhz, clock_slope=1)
+    for row in report["candidates"]:
+        row.pop("fetch_us", None)
+    path.write_text(json.dumps(report))
+END
+run "$SCOUT" --replay clocked
+if field clocked/model.json "'clock_mhz' in r"; then
+    check "groups count at the model's clock" python3 - <<'END'
+import json, pathlib
+told, before = (json.loads(pathlib.Path(f"{folder}/model.json").read_text()) for folder in ("clocked", "model"))
+fused = {json.loads(path.read_text())["operation"] for path in pathlib.Path("clocked/fusions").glob("*.json")}
+by = 2 * before["clock_mhz"] / told["clock_mhz"]
+groups = sum(o["best_sum_us"] for o in told["operations"] if o["operation"] in fused)
+more = told["best"]["at_clock_us"] - told["best"]["sum_us"]
+assert groups > 0 and abs(more / ((by - 1) * groups) - 1) < 0.05, (more, groups, by)
+END
+else
+    skip "this machine tells no clock"
+fi
+
 # the same plan, given
 cp model/model.json before.json
 cp model/plan.json given.json
