@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAMED = 3, LINE = 1024, CODES = 5 };
+enum { NAMED = 3, LINE = 1024, CODES = 5, MOST_LIST = 4 << 20 };
 static const double PATIENCE = 15; /* for what a zoo that was killed left behind */
 static const double TELLING_PATIENCE =
     120; /* for parts that are being ended: Slurm gives them 30 s, if not told otherwise */
@@ -363,6 +363,28 @@ static void refuse_links(const night *n, const char *folder) {
                    "%s: is a link, and nothing is written through links; move it away", path);
 }
 
+/* All parts are of one list: a line more or less, or another order, and the Nth of M would be another model. */
+static void hold_list(const night *n, const char *folder) {
+    zoo *z = n->z;
+    const char *const path = arena_printf(z->a, "%s/list", folder);
+    status st = {0};
+    char *lines = NULL, *first = NULL;
+    size_t size = 0, read = 0;
+    FILE *const out = open_memstream(&lines, &size);
+    for (int k = 0; out && k < z->item_count; k++) fprintf(out, "%s\n", files_base(z->items[k].folder));
+    if (!out || fclose(out) != 0) status_set(&st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    if (st.code == STATUS_OK && (access(path, F_OK) == 0 || files_write(path, lines, size, &st)))
+        first = files_read(path, MOST_LIST, &read, &st);
+    const bool same = first && read == size && memcmp(first, lines, size) == 0;
+    free(first);
+    free(lines);
+    if (st.code != STATUS_OK) guard_fail(z->a->guard, st.code, "%s", st.text);
+    if (!same)
+        guard_fail(z->a->guard, STATUS_INPUT,
+                   "%s: has other models and sizes than when night %s began; submit the night again", z->path,
+                   z->named);
+}
+
 static void prepare(const night *n) {
     zoo *z = n->z;
     char path[PATH_MAX];
@@ -383,6 +405,7 @@ static void prepare(const night *n) {
         if (!files_make_folders(of_parts[k], &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
         refuse_links(n, of_parts[k]);
     }
+    if (z->part) hold_list(n, of_parts[1]);
     if (z->part) return;
     const char *const text = arena_printf(z->a, "process %d since %s", (int)getpid(), named_date(z));
     if (!files_write(path, text, strlen(text), &st)) guard_fail(z->a->guard, st.code, "%s", st.text);

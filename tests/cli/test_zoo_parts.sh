@@ -80,6 +80,12 @@ check "a part that is complete: exit 0" exits 0
 check "... and silent" test -z "$STDERR"
 zoo --night first --part 6/6
 check "a part without its file: exit 3" exits 3
+cp m/zoo.json kept.json
+sed -i 's/"batch": 4/"batch": 5/' m/zoo.json
+zoo --night first --part 4/6
+check "a part, and the list is another one: exit 3" exits 3
+check "a part, and the list is another one: what to do" says 'm/zoo.json: has other models and sizes than when night first began; submit the night again'
+mv kept.json m/zoo.json
 find out/zoo/nights -exec touch -d '3 days ago' {} +
 stamps() { stat -c '%n %y' out/*@*/run.json; }
 stamps >before.txt
