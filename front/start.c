@@ -97,6 +97,7 @@ static bool give_settings(const char *prefix, const settings *s, const char *sco
                {"COUNTERS", counters},
                {"DIM", NULL},
                {"DEVICE", s->device},
+               {"ON", s->on},
                {"REGIME", s->regime},
                {"BUDGET", budget},
                {"SCOUT", scout},

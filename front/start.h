@@ -8,6 +8,8 @@
 /* What a script is told; NULL and 0: not given. */
 typedef struct settings {
     const char *model, *name, *precision, *device, *regime, *out;
+    const char
+        *on; /* profile.sh measures there, and not on what `device` would come to; no part of the folder's name */
     const char *target_ci, *min_time;
     const char *night, *cache; /* profile.sh measures what was not measured in this night, and shares it there */
     bool quick, no_wait;

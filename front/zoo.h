@@ -65,6 +65,7 @@ typedef struct zoo_step {
     const settings *profile;  /* for scripts/profile.sh; NULL: words */
     const char *const *words; /* a program's path and what follows, NULL behind them */
     const char *input;        /* a file that it reads; NULL: nothing */
+    const char *gpu;          /* the only one that it sees; NULL: all */
     double most_s;            /* it is ended then; 0: it has all the time it wants */
     const char *log;
     const volatile int *stop;
@@ -80,14 +81,18 @@ const char *zoo_step_folder(zoo *z, const settings *profile); /* what profile.sh
  * the item is there again when `done` is called. */
 typedef struct zoo_gpus {
     void (*work)(void *context, zoo_item *item);
+    void (*work_alone)(void *context, zoo_item *item); /* in this process, behind the others: what is on the CPU */
     void (*done)(void *context, zoo_item *item);
     void (*tick)(void *context);
-    void (*tell)(void *context, const char *text); /* of a GPU that is used no more */
+    void (*tell)(void *context, const char *text); /* of what failed on one GPU alone */
     void *context;
     const char **now; /* what runs */
     const volatile int *stop;
 } zoo_gpus;
-void zoo_gpus_find(zoo *z, const char *folder, const zoo_step *like); /* z->gpu_names; like: how a step is run */
+void zoo_gpus_name(zoo *z);                                           /* z->gpu_names, as far as words tell */
+void zoo_gpus_find(zoo *z, const char *folder, const zoo_step *like); /* else of the driver; like: how a step is run */
+const char *zoo_gpus_of(zoo *z, const zoo_item *item);                /* where it is measured; NULL: anywhere */
+const char *zoo_gpus_device(const zoo_item *item);                    /* what it is measured on there */
 void zoo_gpus_run(zoo *z, const zoo_gpus *with);
 
 /* zoo_cards.c: fills z->unlike. */

@@ -1,7 +1,8 @@
 /* Owns a zoo on several GPUs of a host: which item runs where. An item runs whole on one GPU, in a process that sees no
- * other, so that what is compared is of one GPU. It stays with the GPU that it ran on before, because a history is of
- * one GPU; what has none begins with what is expected to take longest. An item that failed for a reason of its machine
- * is tried on another GPU. Where that succeeds, the first GPU is the fault and gets no more. */
+ * other, so that what is compared is of one GPU. It stays with the GPU that measured it before, because a history is of
+ * one GPU; of the others those begin that are expected to take longest. An item that failed for a reason of its machine
+ * is tried on another GPU. Where two of them succeed there, the first GPU is the fault and gets no more; the last never
+ * goes. */
 #include "front/zoo.h"
 
 #include "common/files.h"
@@ -24,6 +25,7 @@ enum { MOST_GPUS = 64, NAME = 80, WHY = 600, NONE = -1, MOST_LISTED = 1 << 20 };
 /* What a process of one item leaves for the zoo, in memory that both have. */
 typedef struct left {
     bool there, measured, read;
+    bool fetched; /* its model was there: what went wrong then may be the GPU's fault */
     int code;
     int64_t operations, fresh, cached;
     char why[WHY]; /* "": nothing is wrong */
@@ -43,8 +45,10 @@ typedef struct turn { /* of an item */
 typedef struct lane { /* a GPU */
     pid_t pid;        /* 0: it is free */
     turn *has;
+    int strikes; /* items that failed here, and not elsewhere */
     bool lost;
 } lane;
+enum { STRIKES = 2 };
 
 typedef struct gpus {
     zoo *z;
@@ -57,69 +61,36 @@ typedef struct gpus {
 
 /* ---- which there are ---- */
 
-static void add_gpu(zoo *z, const char *name, size_t n) {
+static void add_gpu(zoo *z, const char *from, const char *name, size_t n) {
     static const char others[] = "-_/:.";
-    for (size_t k = 0; k < n; k++)
-        if (!isalnum((unsigned char)name[k]) && !strchr(others, name[k])) n = 0;
-    if (n == 0 || n >= NAME)
+    bool good = n > 0 && n < NAME &&
+                (strspn(name, "0123456789") >= n || strncmp(name, "GPU-", 4) == 0 || strncmp(name, "MIG-", 4) == 0);
+    for (size_t k = 0; k < n; k++) good = good && (isalnum((unsigned char)name[k]) || strchr(others, name[k]));
+    if (!good)
         guard_fail(z->a->guard, STATUS_USAGE,
-                   "--gpus: name GPUs as CUDA_VISIBLE_DEVICES does: 0,1 or GPU-… or MIG-…; or all");
-    if (z->gpu_count == MOST_GPUS) guard_fail(z->a->guard, STATUS_USAGE, "--gpus: %d at most", MOST_GPUS);
+                   "%s: GPUs are named as 0,1 or GPU-… or MIG-…, with commas between; --gpus all takes all", from);
+    if (z->gpu_count == MOST_GPUS) guard_fail(z->a->guard, STATUS_USAGE, "%s: %d GPUs at most", from, MOST_GPUS);
     const char *const own = arena_strndup(z->a, name, n);
     for (int k = 0; k < z->gpu_count; k++)
-        if (strcmp(z->gpu_names[k], own) == 0) guard_fail(z->a->guard, STATUS_USAGE, "--gpus: %s is there twice", own);
+        if (strcmp(z->gpu_names[k], own) == 0)
+            guard_fail(z->a->guard, STATUS_USAGE, "%s: %s is there twice", from, own);
     z->gpu_names[z->gpu_count++] = own;
 }
 
-static void add_gpus(zoo *z, const char *list) {
+static void add_gpus(zoo *z, const char *from, const char *list) {
     for (const char *at = list;; at++) {
         const size_t n = strcspn(at, ",");
-        add_gpu(z, at, n);
+        add_gpu(z, from, at, n);
         at += n;
         if (!*at) return;
     }
 }
 
-/* Those that the environment shows, else as many as the driver does. */
-static void add_all(zoo *z, const char *folder, const zoo_step *like) {
-    const char *const shown = getenv("CUDA_VISIBLE_DEVICES");
-    const char *const log = arena_printf(z->a, "%s/logs/gpus.log", folder);
-    char program[PATH_MAX], *rest = NULL;
-    status st = {0};
-    size_t size = 0;
-    if (shown && *shown) {
-        add_gpus(z, shown);
-        return;
-    }
-    if (!start_find_program("scout_batch", program, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
-    const char *const words[] = {program, "--list-devices", NULL};
-    zoo_step asking = *like;
-    asking.words = words;
-    asking.log = log;
-    (void)zoo_step_run(z, &asking);
-    char *const text = files_read(log, MOST_LISTED, &size, &st);
-    if (!text) guard_fail(z->a->guard, st.code, "%s", st.text);
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        if (strncmp(line, "cuda:", 5) == 0) add_gpu(z, line + 5, strspn(line + 5, "0123456789"));
-    free(text);
-    if (z->gpu_count == 0 && *like->stop == 0)
-        guard_fail(z->a->guard, STATUS_ENVIRONMENT, "--gpus all: no GPU is there; ceiling-scout doctor says why");
-}
-
-void zoo_gpus_find(zoo *z, const char *folder, const zoo_step *like) {
-    z->gpu_names = arena_array(z->a, const char *, MOST_GPUS);
-    if (strcmp(z->gpus, "all") == 0)
-        add_all(z, folder, like);
-    else
-        add_gpus(z, z->gpus);
-}
-
-/* ---- what is due ---- */
-
-/* What is measured on the CPU has nothing beside it, for the CPU is used by whatever runs. */
-static bool is_alone(const zoo_item *item) {
-    const char *const device = item->with.device;
-    return device && (strncmp(device, "cpu", 3) == 0 || strcmp(device, "all") == 0);
+static bool is_among(const char *list, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == n && strncmp(at, name, n) == 0) return true;
+    return false;
 }
 
 static void refuse_numbers(zoo *z) {
@@ -131,6 +102,53 @@ static void refuse_numbers(zoo *z) {
                        "%s: models[%d]: device \"%s\": with --gpus a model sees one GPU; leave the number out", z->path,
                        z->items[k].at, zoo_digest_plain(z, device));
     }
+}
+
+/* What an allocation shows is all that there is. */
+void zoo_gpus_name(zoo *z) {
+    static const char variable[] = "CUDA_VISIBLE_DEVICES";
+    const char *const shown = getenv(variable), *const all = shown && *shown ? shown : NULL;
+    refuse_numbers(z);
+    z->gpu_names = arena_array(z->a, const char *, MOST_GPUS);
+    if (strcmp(z->gpus, "all") == 0) {
+        if (all) add_gpus(z, variable, all);
+        return;
+    }
+    add_gpus(z, "--gpus", z->gpus);
+    for (int k = 0; all && k < z->gpu_count; k++)
+        if (!is_among(all, z->gpu_names[k]))
+            guard_fail(z->a->guard, STATUS_USAGE, "--gpus: %s is not among %s, which is %s", z->gpu_names[k], variable,
+                       zoo_digest_plain(z, all));
+}
+
+/* As many as the driver shows. */
+void zoo_gpus_find(zoo *z, const char *folder, const zoo_step *like) {
+    const char *const log = arena_printf(z->a, "%s/logs/gpus.log", folder);
+    char program[PATH_MAX], *rest = NULL;
+    status st = {0};
+    size_t size = 0;
+    if (z->gpu_count > 0) return;
+    if (!start_find_program("scout_batch", program, &st)) guard_fail(z->a->guard, st.code, "%s", st.text);
+    const char *const words[] = {program, "--list-devices", NULL};
+    zoo_step asking = *like;
+    asking.words = words;
+    asking.log = log;
+    (void)zoo_step_run(z, &asking);
+    char *const text = files_read(log, MOST_LISTED, &size, &st);
+    if (!text) guard_fail(z->a->guard, st.code, "%s", st.text);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (strncmp(line, "cuda:", 5) == 0) add_gpu(z, log, line + 5, strspn(line + 5, "0123456789"));
+    free(text);
+    if (z->gpu_count == 0 && *like->stop == 0)
+        guard_fail(z->a->guard, STATUS_ENVIRONMENT, "--gpus all: no GPU is there; ceiling-scout doctor says why");
+}
+
+/* ---- what is due ---- */
+
+/* What is measured on the CPU has nothing beside it, for the CPU is used by whatever runs. */
+static bool is_alone(const zoo_item *item) {
+    const char *const device = item->with.device;
+    return device && (strncmp(device, "cpu", 3) == 0 || strcmp(device, "all") == 0);
 }
 
 static const char *mark_of(zoo *z, const zoo_item *item) { return arena_printf(z->a, "%s/.gpu", item->folder); }
@@ -204,8 +222,10 @@ static void work_on(void *context) {
     const single *const one = context;
     const zoo_item *const item = one->t->item;
     left *const r = one->t->result;
+    one->t->item->with.on = zoo_gpus_device(item);
     one->g->with->work(one->g->with->context, one->t->item);
     if (!item->done) return; /* it was stopped */
+    r->fetched = item->model->fetch_code == 0;
     r->read = item->read;
     r->measured = item->measured;
     r->operations = item->operations;
@@ -248,7 +268,7 @@ static bool has_another(const gpus *g, int lane_at) {
 
 static bool fits(const gpus *g, const turn *t, int lane_at) {
     if (t->begun || t->alone) return false;
-    if (t->failed_on != NONE) return t->failed_on != lane_at;
+    if (t->failed_on != NONE) return t->failed_on != lane_at || !has_another(g, lane_at);
     return t->before == NONE || t->before == lane_at || g->lanes[t->before].lost;
 }
 
@@ -284,7 +304,7 @@ static void take(gpus *g, turn *t, int lane_at) {
     item->why = !r->there ? "its process was ended from outside"
                 : *r->why ? arena_strndup(z->a, r->why, strlen(r->why))
                           : NULL;
-    item->gpu = z->gpu_names[lane_at];
+    item->gpu = r->measured || item->code > STATUS_INCOMPLETE ? z->gpu_names[lane_at] : NULL;
     g->with->done(g->with->context, item);
 }
 
@@ -292,31 +312,37 @@ static void take(gpus *g, turn *t, int lane_at) {
 static void remember(zoo *z, const turn *t, const char *gpu) {
     const char *const path = mark_of(z, t->item);
     status none = {0};
-    if (t->result->code <= STATUS_INCOMPLETE && !files_is_link(path)) (void)files_write(path, gpu, strlen(gpu), &none);
+    if (t->result->measured && !files_is_link(path)) (void)files_write(path, gpu, strlen(gpu), &none);
 }
 
-/* An item has ended, or its process has. */
+/* It failed on one GPU, and not on this one. */
+static void strike(gpus *g, const turn *t, int lane_at) {
+    zoo *z = g->z;
+    lane *const l = &g->lanes[t->failed_on];
+    const bool goes = !l->lost && ++l->strikes >= STRIKES && has_another(g, t->failed_on);
+    l->lost = l->lost || goes;
+    g->with->tell(g->with->context, arena_printf(z->a, "%s ended on GPU %s with: %s; on GPU %s it did not%s",
+                                                 t->item->label, z->gpu_names[t->failed_on], t->failed_why,
+                                                 z->gpu_names[lane_at], goes ? "; the former is used no more" : ""));
+}
+
+/* An item has ended, or its process has. What ended a process from outside is not the GPU's fault. */
 static void end_one(gpus *g, int lane_at) {
     zoo *z = g->z;
     lane *const l = &g->lanes[lane_at];
     turn *const t = l->has;
-    const bool failed = !t->result->there || t->result->code >= STATUS_ENVIRONMENT;
+    const left *const r = t->result;
+    const bool failed = !r->there || r->code >= STATUS_ENVIRONMENT;
     l->pid = 0;
     l->has = NULL;
     if (*g->with->stop) return;
-    if (failed && t->failed_on == NONE && has_another(g, lane_at)) {
+    if (failed && t->failed_on == NONE && z->gpu_count > 1) {
         t->failed_on = lane_at;
-        t->failed_why =
-            arena_printf(z->a, "%s", *t->result->why ? t->result->why : "its process was ended from outside");
+        t->failed_why = r->there && r->fetched ? arena_strndup(z->a, r->why, strlen(r->why)) : NULL;
         t->begun = false;
         return;
     }
-    if (!failed && t->failed_on != NONE && !g->lanes[t->failed_on].lost) {
-        g->lanes[t->failed_on].lost = true;
-        g->with->tell(g->with->context,
-                      arena_printf(z->a, "GPU %s is used no more: %s ended there with: %s; on GPU %s it did not",
-                                   z->gpu_names[t->failed_on], t->item->label, t->failed_why, z->gpu_names[lane_at]));
-    }
+    if (!failed && t->failed_why && t->failed_on != lane_at) strike(g, t, lane_at);
     if (!failed) remember(z, t, z->gpu_names[lane_at]);
     take(g, t, lane_at);
 }
@@ -336,7 +362,6 @@ void zoo_gpus_run(zoo *z, const zoo_gpus *with) {
     gpus g = {.z = z, .with = with};
     sigset_t child, before;
     int told = 0;
-    refuse_numbers(z);
     plan(&g);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -357,13 +382,20 @@ void zoo_gpus_run(zoo *z, const zoo_gpus *with) {
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     for (int k = 0; k < g.count && !*with->stop; k++) {
-        turn *const t = &g.turns[k];
-        if (t->item->done) continue;
-        if (t->failed_on != NONE) { /* no other GPU was left to try */
-            take(&g, t, t->failed_on);
-            continue;
-        }
-        with->work(with->context, t->item); /* on the CPU, with nothing beside it */
-        if (t->item->done) with->done(with->context, t->item);
+        zoo_item *const item = g.turns[k].item;
+        if (!g.turns[k].alone) continue;
+        with->work_alone(with->context, item);
+        if (item->done) with->done(with->context, item);
     }
+}
+
+const char *zoo_gpus_of(zoo *z, const zoo_item *item) {
+    const int before = item->gpu || !z->gpus ? NONE : gpu_before(z, item);
+    return before != NONE ? z->gpu_names[before] : item->gpu;
+}
+
+/* "auto" is the CPU where the GPU is gone, and its figures would be told as the GPU's. */
+const char *zoo_gpus_device(const zoo_item *item) {
+    const char *const device = item->with.device;
+    return !device || !*device || strcmp(device, "auto") == 0 ? "cuda:0" : device;
 }

@@ -179,13 +179,15 @@ static void repeat(zoo *z, const zoo_item *item, const char *program, const char
                                  "--no-replay", "--quiet",
                                  "-o",          to};
     for (size_t k = 0; k < sizeof first / sizeof first[0]; k++) words[n++] = first[k];
-    if (item->with.device) words[n++] = arena_printf(z->a, "--device=%s", item->with.device);
+    const char *const gpu = zoo_gpus_of(z, item), *const device = gpu ? zoo_gpus_device(item) : item->with.device;
+    if (device) words[n++] = arena_printf(z->a, "--device=%s", device);
     if (item->with.regime) words[n++] = arena_printf(z->a, "--regime=%s", item->with.regime);
     if (item->with.budget > 0) words[n++] = arena_printf(z->a, "--budget=%.17g", item->with.budget);
     if (z->cache) words[n++] = arena_printf(z->a, "--cache-dir=%s", z->cache);
     words[n] = NULL;
     zoo_step one = *step;
     one.words = words;
+    one.gpu = gpu;
     one.most_s = REPEAT_S;
     (void)zoo_step_run(z, &one);
 }

@@ -248,20 +248,20 @@ static void work_beside(void *context, zoo_item *item) {
     measure(&quiet, item);
 }
 
+static void work_alone(void *context, zoo_item *item) { measure(context, item); }
 static void end_beside(void *context, zoo_item *item) { add_up(context, item); }
 static void tell_beside(void *context, const char *text) { tell(context, stderr, text); }
 
 static void run_on_gpus(night *n) {
-    const zoo_step like = {.stop = &stop, .tick = draw, .context = n};
     const zoo_gpus with = {.work = work_beside,
+                           .work_alone = work_alone,
                            .done = end_beside,
                            .tick = draw,
                            .tell = tell_beside,
                            .context = n,
                            .now = &n->now,
                            .stop = &stop};
-    zoo_gpus_find(n->z, n->folder, &like);
-    if (!stop) zoo_gpus_run(n->z, &with);
+    zoo_gpus_run(n->z, &with);
 }
 
 /* ---- what parts leave for the end of their night ---- */
@@ -604,6 +604,7 @@ status_code zoo_run(zoo *z, status *st) {
     if (!z->path) z->path = usual_list(z);
     zoo_read(z);
     n.wanted = choose(z);
+    if (z->gpus) zoo_gpus_name(z);
     if (z->list) {
         print_list(z);
         return STATUS_OK;
@@ -611,6 +612,7 @@ status_code zoo_run(zoo *z, status *st) {
     n.folder = arena_printf(z->a, "%s/zoo", z->output);
     files_on_signals(on_stop);
     prepare(&n);
+    if (z->gpus && !stop) zoo_gpus_find(z, n.folder, &(zoo_step){.stop = &stop, .tick = draw, .context = &n});
     if (!stop) zoo_history_begin(z, n.folder);
     if (z->resumed)
         tell(&n, stdout,

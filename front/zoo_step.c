@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -29,6 +30,7 @@ static _Noreturn void become(const zoo_step *s, int out, const sigset_t *mask) {
     sigprocmask(SIG_SETMASK, mask, NULL);
     if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0)
         _exit(CANNOT_START);
+    if (s->gpu && setenv("CUDA_VISIBLE_DEVICES", s->gpu, 1) != 0) _exit(CANNOT_START);
     if (s->profile) {
         (void)start_script("profile.sh", "extract_ops", "PROFILE", s->profile, &st);
     } else {

@@ -28,7 +28,7 @@ profile: export PROFILE_ANALYZE := $(ANALYZE)
 profile: export PROFILE_DEVICE := $(DEVICE)
 profile: export PROFILE_REGIME := $(REGIME)
 profile: export PROFILE_BUDGET := $(BUDGET)
-profile: export PROFILE_COUNTERS := $(patsubst top%,%,$(PROFILE))
+profile: export PROFILE_COUNTERS := $(if $(filter PROFILE,$(GIVEN)),$(patsubst top%,%,$(PROFILE)))
 profile: $(PROGRAMS)
 	$(Q)scripts/profile.sh $(PROGRAM)
 endif
@@ -43,7 +43,8 @@ GPUS ?=
 zoo zoo-list nightly: export ZOO_ZOO := $(ZOO)
 zoo zoo-list nightly: export ZOO_ONLY := $(ONLY)
 zoo zoo-list nightly: export ZOO_BUDGET := $(BUDGET)
-zoo zoo-list nightly: export ZOO_GPUS := $(GPUS)
+# Other tools export variables of these names.
+zoo zoo-list nightly: export ZOO_GPUS := $(if $(filter GPUS,$(GIVEN)),$(GPUS))
 zoo zoo-list nightly: export ZOO_OUT := $(OUT)
 zoo zoo-list: export ZOO_AGAIN := $(filter yes,$(AGAIN))
 nightly: export ZOO_AGAIN := $(if $(filter no,$(AGAIN)),,yes)
@@ -55,7 +56,7 @@ SBATCH ?=
 ifeq ($(origin CLUSTER),command line)
 ifeq ($(CLUSTER),slurm)
 nightly: ZOO_RUN = PATH="$$(dirname "$$(realpath $(FRONT))"):$$PATH" scripts/slurm/submit.sh "$$ZOO_ZOO" "$$ZOO_OUT" $(SBATCH)
-nightly: $(if $(ONLY)$(BUDGET)$(GPUS)$(filter no,$(AGAIN)),no_part_of_a_night)
+nightly: $(if $(ONLY)$(BUDGET)$(if $(filter GPUS,$(GIVEN)),$(GPUS))$(filter no,$(AGAIN)),no_part_of_a_night)
 else ifneq ($(CLUSTER),)
 nightly: unknown_cluster
 endif

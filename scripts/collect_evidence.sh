@@ -4,6 +4,7 @@
 # Usage: EVIDENCE_MODEL=FOLDER [EVIDENCE_OUT=FILE.tar.gz] scripts/collect_evidence.sh ANALYZE
 set -euo pipefail
 export LC_ALL=C
+unset CDPATH
 folder=${EVIDENCE_MODEL:-} out=${EVIDENCE_OUT:-}
 if (($# < 1)) || [[ -z $folder ]]; then
     echo "usage: EVIDENCE_MODEL=FOLDER ${0##*/} ANALYZE" >&2
@@ -15,30 +16,33 @@ die() { # CODE TEXT
     exit "$1"
 }
 case $folder in -*) folder=./$folder ;; esac
-if [[ ! -f $folder/run.json ]]; then die 3 "$folder: has no run.json; name a folder that ceiling-scout profile wrote"; fi
+plain() { [[ -f $1 && ! -L $1 ]]; } # a folder that came from elsewhere may hold links to anything
+if ! plain "$folder/run.json"; then die 3 "$folder: has no run.json; name a folder that ceiling-scout profile wrote"; fi
 name=$(basename -- "$(realpath -- "$folder")")
 out=${out:-${name//:/_}-evidence.tar.gz} # with a colon tar takes it for a host
 case $out in -*) out=./$out ;; esac
-if [[ -d $out ]]; then die 2 "$out: is a folder; name a file (-o)"; fi
+if [[ -e $out && ! -f $out ]]; then die 2 "$out: is no file; name one that is, or a new one (-o)"; fi
 
 scratch=$(mktemp -d) || die 4 "no temporary folder can be made; give /tmp room, or set TMPDIR"
 trap 'rm -rf -- "$scratch" "${temporary:-$scratch}"' EXIT
-top=$scratch/evidence
+top=$scratch/evidence results=$scratch/evidence/results/$name
+mkdir -p -- "$results" || die 4 "$scratch cannot be written; give it room"
 copied() {
     if ! mkdir -p -- "$(dirname -- "$2")" || ! cp --no-dereference -p -- "$1" "$2"; then
-        die 4 "$1 cannot be copied to $scratch; give it room"
+        die 4 "$1 cannot be copied to $scratch; is it readable, and is there room?"
     fi
 }
-while IFS= read -r -d '' file; do copied "$folder/$file" "$top/$name/$file"; done < <(
-    cd -- "$folder" && find . -maxdepth 2 -type f \( -path './reports/*.json' -o -path './fusions/*.json' -o -path './counters/*.csv' \
-        -o \( ! -path './*/*' -name '[!.]*' \( -name '*.json' -o -name 'summary.*' -o -name dispatch.h -o -name junit.xml \
-        -o -name report.html \) \) \) -print0
-)
+if ! (cd -- "$folder" && find . -maxdepth 2 -type f \( -path './reports/*.json' -o -path './fusions/*.json' -o -path './counters/*.csv' \
+    -o \( ! -path './*/*' -name '[!.]*' \( -name '*.json' -o -name 'summary.*' -o -name dispatch.h -o -name junit.xml \
+    -o -name report.html \) \) \) -print0) >"$scratch/files" 2>"$scratch/said"; then
+    die 4 "$folder cannot be read: $(sed -n 1p "$scratch/said")"
+fi
+while IFS= read -r -d '' file; do copied "$folder/$file" "$results/$file"; done <"$scratch/files"
 {
     echo "# as they were called; run.json has all options that were measured with"
-    if [[ -f $folder/.extract ]]; then printf 'extract_ops %s\n' "$(sed -n 2p -- "$folder/.extract")"; fi
-    if [[ -f $folder/.measure ]]; then printf 'scout_batch %q -o %q %s\n' "$folder/ops.json" "$folder" "$(sed -n 3p -- "$folder/.measure")"; fi
-} >"$top/commands.txt"
+    if plain "$folder/.extract"; then printf 'extract_ops %s\n' "$(sed -n 2p -- "$folder/.extract")"; fi
+    if plain "$folder/.measure"; then printf 'scout_batch %q -o %q %s\n' "$folder/ops.json" "$folder" "$(sed -n 3p -- "$folder/.measure")"; fi
+} >"$top/commands.txt" || die 4 "commands.txt cannot be written; give $scratch room"
 told() { # COMMAND…   and what it says, at most so long
     printf '$ %s\n' "$*"
     timeout 60 "$@" 2>&1 </dev/null | sed -n '1,400p' || true
@@ -58,11 +62,11 @@ told() { # COMMAND…   and what it says, at most so long
         told nvidia-smi --query-gpu=index,name,uuid,driver_version,vbios_version,power.limit,clocks.max.sm,clocks.max.mem,ecc.mode.current,mig.mode.current --format=csv
     fi
     if command -v ncu >/dev/null; then told ncu --version; fi
-) >"$top/machine.txt"
-cat >"$top/README.txt" <<END
+) >"$top/machine.txt" || die 4 "machine.txt cannot be written; give $scratch room"
+cat >"$top/README.txt" <<END || die 4 "README.txt cannot be written; give $scratch room"
 Results of Ceiling Scout, packed $(date -u +%Y-%m-%dT%H:%M:%SZ).
 
-$name/
+results/$name/
     ops.json                    the operations of the model
     run.json                    the run: its options, devices, versions, libraries and ceilings
     reports/, fusions/          a report for each operation and each group: every candidate, its times and why
@@ -83,8 +87,8 @@ fi
 directory=$(dirname -- "$out")
 temporary=$(mktemp -- "$directory/.evidence.XXXXXX" 2>/dev/null) || die 4 "$out: cannot be written; name another file (-o)"
 if ! tar -C "$scratch" --force-local --sort=name --owner=0 --group=0 --numeric-owner -czf "$temporary" evidence 2>"$scratch/said" ||
-    ! chmod 644 -- "$temporary" || ! mv -f -- "$temporary" "$out"; then
+    ! chmod "$(printf %o $((0666 & ~8#$(umask))))" -- "$temporary" || ! mv -fT -- "$temporary" "$out"; then
     die 4 "$out: cannot be written: $(sed -n 1p "$scratch/said")"
 fi
 printf 'wrote %s: %d files, %d KB; paths and names of this machine are in it, look at it before you send it\n' "$out" \
-    "$(find "$top" -type f | wc -l)" "$((($(stat -L -c %s -- "$out") + 1023) / 1024))"
+    "$(find "$top" -type f | wc -l)" "$((($(stat -L -c %s -- "$out") + 1023) / 1024))" | tr '\000-\011\013-\037\177' '?'

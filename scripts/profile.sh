@@ -6,6 +6,7 @@
 # profile_ncu.sh reads the counters of the PROFILE_COUNTERS operations that take longest.
 # What `make profile` and `ceiling-scout profile` do.
 # With PROFILE_ASK=folder it prints the folder and does nothing. PROFILE_NAME takes the place of the model's file name.
+# PROFILE_ON is where it measures, whatever the folder is called by PROFILE_DEVICE: a zoo that has several GPUs says it.
 # PROFILE_NIGHT names a night: what was not measured in it is measured, and shared with others of it in PROFILE_CACHE.
 # Usage: PROFILE_MODEL=FILE [PROFILE_NAME=NAME] [PROFILE_OUT=FOLDER] [PROFILE_BATCH=N] [PROFILE_SEQ=N] [PROFILE_DIM="NAME=N…"]
 #        [PROFILE_PRECISION=P] [PROFILE_SCOUT=SCOUT_BATCH] [PROFILE_DEVICE=D] [PROFILE_REGIME=R] [PROFILE_BUDGET=SECONDS]
@@ -22,7 +23,7 @@ if (($# < 1)) || [[ -z $model ]]; then
 fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [[ -n ${PROFILE_COUNTERS:-} && ! $PROFILE_COUNTERS =~ ^[1-9][0-9]?$ ]]; then
-    echo "PROFILE=top$PROFILE_COUNTERS: say how many, top3 or another number below 100" >&2
+    echo "counters of how many operations? say PROFILE=top3, or another number below 100; not $PROFILE_COUNTERS" >&2
     exit 2
 fi
 extract=$1
@@ -58,7 +59,9 @@ if [[ -n $batch ]]; then tag+=_b$(escaped "$batch") options+=("--batch=$batch");
 if [[ -n $seq ]]; then tag+=_s$(escaped "$seq") options+=("--seq=$seq"); fi
 if [[ -n $precision ]]; then tag+=_$(escaped "$precision") options+=("--precision=$precision"); fi
 measuring=()
-if [[ -n $scout && -n $device ]]; then tag+=_$(escaped "$device") measuring+=("--device=$device"); fi
+if [[ -n $scout && -n $device ]]; then tag+=_$(escaped "$device"); fi
+device=${PROFILE_ON:-$device}
+if [[ -n $scout && -n $device ]]; then measuring+=("--device=$device"); fi
 if [[ -n $scout && -n $regime ]]; then tag+=_$(escaped "$regime") measuring+=("--regime=$regime"); fi
 if [[ -n $scout && -n $budget ]]; then measuring+=("--budget=$budget"); fi
 if [[ -n $scout && -n ${PROFILE_QUICK:-} ]]; then measuring+=(--quick); fi
@@ -177,8 +180,9 @@ measured_from() {
 }
 count_reports() { find "$folder/reports" "$folder/fusions" -maxdepth 1 -name '*.json' 2>/dev/null | wc -l; }
 measure() {
-    local code=0 stamp="$folder/.measure" begun="$folder/.measuring" night="$folder/.night" want resume=()
+    local code=0 stamp="$folder/.measure" begun="$folder/.measuring" night="$folder/.night" want going resume=()
     want=$(measured_from)
+    going="$want"$'\n'"${CUDA_VISIBLE_DEVICES:-}" # it goes on where it began: what another GPU measured is no part of it
     if [[ -n ${PROFILE_NIGHT:-} && (! -e $night || $(<"$night") != "$PROFILE_NIGHT") ]]; then
         rm -f -- "$stamp" "$begun" # nor does it go on: what is there is of another night, and this one's is in its cache
     fi
@@ -187,9 +191,9 @@ measure() {
         code=$(head -n 1 "$stamp")
         say "$folder/reports is up to date"
     else
-        if [[ -e $begun && "$(<"$begun")" == "$want" ]]; then resume=(--resume); fi
+        if [[ -e $begun && "$(<"$begun")" == "$going" ]]; then resume=(--resume); fi
         rm -f -- "$stamp"
-        printf '%s\n' "$want" >"$begun"
+        printf '%s\n' "$going" >"$begun"
         "$scout" "$folder/ops.json" -o "$folder" "${measuring[@]+"${measuring[@]}"}" ${resume[@]+"${resume[@]}"} \
             ${PROFILE_NO_WAIT:+--no-wait} ${PROFILE_CACHE:+"--cache-dir=$PROFILE_CACHE"} {lock}>&- || code=$?
         if ((code <= 1)) && grep -q '^  "state": "complete",$' "$folder/run.json" && ! grep -q '^  "stopped": true,$' "$folder/run.json"; then
@@ -211,7 +215,7 @@ count_kernels() {
     local code=0
     if [[ -z ${PROFILE_COUNTERS:-} ]]; then return; fi
     SCOUT=$scout ANALYZE=$analyze "$here/profile_ncu.sh" --top "$PROFILE_COUNTERS" "$folder" ${device:+"--device=$device"} \
-        ${regime:+"--regime=$regime"} {lock}>&- || code=$?
+        ${regime:+"--regime=$regime"} ${PROFILE_NO_WAIT:+--no-wait} {lock}>&- || code=$?
     if ((code > worst)); then worst=$code; fi
     ended counters "$code"
 }

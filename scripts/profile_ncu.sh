@@ -67,18 +67,22 @@ trap 'rm -rf "$scratch"' EXIT
 if [[ -L $dir/counters ]]; then die 4 "$dir/counters: is a link, and nothing is written through links; move it away"; fi
 member() { sed -n "s/^  \"$1\": \"\(.*\)\",\{0,1\}\$/\1/p" "$report"; }
 
-count() { # ID [option of scout_batch]…
-    local id=$1 report=$dir/reports/$1.json role csv code who=(baseline) read_back=()
-    shift
+roles() { # ID   into `rows`: the baseline, and the best where it is another one
+    report=$dir/reports/$1.json rows=(baseline)
     if [[ ! -e $report ]]; then
-        die 3 "$report is not there; measure it first: $scout $ops --only $id -o $dir"
+        die 3 "$report is not there; measure it first: $scout $ops --only $1 -o $dir"
     fi
     if [[ -n $(member best) && "$(member best):$(member best_variant)" != "$(member baseline):$(member baseline_variant)" ]]; then
-        who+=(best)
+        rows+=(best)
     fi
-    if [[ -z $(member baseline) ]]; then who=(best); fi
+    if [[ -z $(member baseline) ]]; then rows=(best); fi
+}
+count() { # ID [option of scout_batch]…
+    local id=$1 role csv code read_back=()
+    shift
+    roles "$id"
     mkdir -p -- "$dir/counters"
-    for role in "${who[@]}"; do
+    for role in "${rows[@]}"; do
         csv=$scratch/$role.csv code=0
         "$ncu" --target-processes all --profile-from-start off --csv --page raw --print-units base --metrics "$metrics" \
             --log-file "$csv" "$scout" "$ops" --only "$id" -o "$dir" "$@" --run-once "$role" >"$scratch/said" 2>&1 || code=$?
@@ -94,7 +98,7 @@ count() { # ID [option of scout_batch]…
             tail -n 5 "$csv" >&2 2>/dev/null || true
             die 4 "$ncu saw no kernel of the $role; is it measured on this GPU?"
         fi
-        mv -f -- "$csv" "$dir/counters/.new" && mv -f -- "$dir/counters/.new" "$dir/counters/$id.$role.csv" # whole or not
+        mv -fT -- "$csv" "$dir/counters/.new" && mv -fT -- "$dir/counters/.new" "$dir/counters/$id.$role.csv" # whole or not
         read_back+=(--counters "$role=$dir/counters/$id.$role.csv")
     done
     "$scout" "$ops" --only "$id" -o "$dir" "$@" "${read_back[@]}"
@@ -114,7 +118,8 @@ fi
 longest >"$scratch/longest" || true
 if [[ ! -s $scratch/longest ]]; then die 3 "$dir: no operation has a time; measure it first: $scout $ops -o $dir"; fi
 while read -r _ id; do
-    if grep -q '^ *"counters": {' "$dir/reports/$id.json"; then
+    roles "$id" # another best than that of the counters has none
+    if (($("$analyze" explain "$dir" "$id" 2>/dev/null | grep -c 'Nsight Compute on the ') >= ${#rows[@]})); then
         printf '%s: has its counters\n' "$id"
         continue
     fi

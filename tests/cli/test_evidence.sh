@@ -19,7 +19,7 @@ check "an archive: says where, and what to look at" prints "wrote a model@s8_scr
 check "an archive: says what to look at" prints 'look at it before you send it'
 mkdir got && tar -C got -xzf "$PWD/a model@s8_scripted_0-evidence.tar.gz"
 check "it is one folder" test "$(ls got)" = evidence
-top="got/evidence/a model@s8_scripted:0"
+top="got/evidence/results/a model@s8_scripted:0"
 check "each report is in it" test "$(find "$top/reports" -name '*.json' | wc -l)" = "$(find "$folder/reports" -type f -name '*.json' | wc -l)"
 check "each group is in it" test "$(find "$top/fusions" -name '*.json' | wc -l)" = "$(find "$folder/fusions" -type f -name '*.json' | wc -l)"
 check "counters are in it" same "$top/counters/x.best.csv" "$folder/counters/x.best.csv"
@@ -38,7 +38,7 @@ run "$ANALYZE" "$top" --format csv
 check "it is read again: as before" test "$STDOUT" = "$("$ANALYZE" "$folder" --format csv || true)"
 evidence "$folder" -o twice.tar.gz
 mkdir again && tar -C again -xzf "$PWD/twice.tar.gz"
-check "a name of one's own, and the same results" diff -r "$top" "again/evidence/a model@s8_scripted:0"
+check "a name of one's own, and the same results" diff -r "$top" "again/evidence/results/a model@s8_scripted:0"
 
 # ---- what goes wrong ----
 evidence
@@ -49,8 +49,23 @@ check "a folder that is not there: what to do" says 'nowhere: has no run.json; n
 mkdir empty
 evidence empty
 check "no results: exit 3" exits 3
-evidence "$folder" -o empty
-check "a folder for a file: exit 2" exits 2
+mkfifo pipe
+for place in empty pipe; do
+    evidence "$folder" -o "$place"
+    check "$place for a file: exit 2" exits 2
+    check "$place for a file: is said" says "$place: is no file"
+    check "$place for a file: it stays" test ! -f "$place"
+done
+cp -r "$folder" bent && rm bent/run.json && ln -s "$PWD/$folder/run.json" bent/run.json
+evidence bent
+check "a link for run.json: exit 3" exits 3
+rm bent/run.json && cp "$folder/run.json" bent/ && printf 'a\nsecret\nsecret\n' >key && ln -sf "$PWD/key" bent/.extract && ln -sf "$PWD/key" bent/.measure
+CDPATH=$PWD/empty evidence bent -o bent.tar.gz
+check "links for stamps: exit 0" exits 0
+check "links for stamps: are not followed" test "$(tar -xOzf bent.tar.gz evidence/commands.txt | grep -c secret)" = 0
+mkdir named && mv bent named/machine.txt
+(umask 077 && evidence named/machine.txt -o named.tar.gz && echo "$EXIT $(stat -c %a named.tar.gz)" >code.txt)
+check "a folder of any name, under any umask" test "$(<code.txt)" = "0 600"
 evidence "$folder" -o missing/x.tar.gz
 check "a folder that is missing: exit 4" exits 4
 check "a folder that is missing: is said" says 'missing/x.tar.gz: cannot be written'

@@ -36,7 +36,7 @@ arrived() {
 profile=(MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET)
 validate=(BEFORE AFTER SHAPE OP PRECISION DEVICE REGIME BUDGET)
 # shellcheck disable=SC2034 # by its name, as the others
-zoo=(ZOO ONLY BUDGET GPUS OUT)
+zoo=(ZOO ONLY BUDGET OUT)
 
 # All at once: each arrives, so none has kept another from it.
 for goal in profile validate; do ln -s "$PWD/recorder" "recorded/scripts/$goal.sh"; done
@@ -48,8 +48,8 @@ for text in "${texts[@]}"; do
         for way in typed environment; do
             rm -f seen
             case $way in
-            typed) run make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "MEASURE=$text" "PROFILE=$text" "${given[@]}" "$goal" ;;
-            environment) run env "MEASURE=$text" "PROFILE=$text" "${given[@]}" make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "$goal" ;;
+            typed) run make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "MEASURE=$text" "PROFILE=$text" "GPUS=$text" "${given[@]}" "$goal" ;;
+            environment) run env "MEASURE=$text" "PROFILE=$text" "GPUS=$text" "${given[@]}" make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "$goal" ;;
             esac
             check "$goal, $way, ${text@Q}: nothing ran" nothing_ran
             check "$goal, $way, ${text@Q}: the script's end" exits 2
@@ -63,6 +63,15 @@ done
 rm -f seen
 run make -s -C recorded PROGRAMS= PROFILE=top3 MODEL=m.onnx profile
 check "PROFILE=top3: how many" arrived PROFILE_COUNTERS=3
+for text in "${texts[@]}"; do
+    rm -f seen
+    run make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "GPUS=$text" zoo
+    check "GPUS, typed, ${text@Q}: as typed" arrived "ZOO_GPUS=$text"
+    check "GPUS, typed, ${text@Q}: nothing ran" nothing_ran
+done
+rm -f seen
+run env GPUS=8 PROFILE=x make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" zoo
+check "GPUS and PROFILE of the environment are of other tools" test "$(grep -cz 'GPUS=8\|COUNTERS=x' seen)" = 0
 
 # A night is one of the history, unless it is told otherwise.
 for goal in zoo: zoo:AGAIN=yes nightly: nightly:AGAIN=no; do

@@ -6,12 +6,13 @@ source "${ROOT:?}/tests/cli/lib.sh"
 source "$ROOT/tests/cli/scout.sh"
 
 # Each run of scout_batch says which GPU it sees and what it measures. A file `pair` keeps it until two have come; `gone_1`
-# makes GPU 1 fail, `bad` a model; `slow` makes its ceilings of reading 10 % lower; `hold` keeps it for as long as it is there.
+# makes GPU 1 fail, `bad` a model, `once` the next two; `slow` makes its ceilings of reading 10 % lower; `hold` keeps it for
+# as long as it is there; `link` puts a link in the place of the folder's mark. What is auto would be the CPU here: it fails.
 make_house "cd ${PWD@Q}"'
 gpu=${CUDA_VISIBLE_DEVICES:-none} words=() out=
 for w; do
     case $w in
-    --device=auto | --device=cpu) w=--device=scripted:${gpu/none/0} ;;
+    --device=cuda:0 | --device=cpu) w=--device=scripted:${gpu/none/0} ;;
     --output=*) out=${w#*=} ;;
     esac
     words+=("$w")
@@ -25,13 +26,14 @@ if [[ $* != *ops.json* || $* == *--list-devices* ]]; then
 fi
 name=${1%/ops.json}
 name=${name##*/}
-echo "$gpu ${name%%@*} begin" >>runs.txt
+if [[ $* == *--only* ]]; then echo "$gpu ${name%%@*} again" >>runs.txt; else echo "$gpu ${name%%@*} begin" >>runs.txt; fi
 if [[ -e pair ]]; then
     echo >>came.txt
     for ((k = 0; k < 400; k++)); do if (($(wc -l <came.txt) >= 2)); then break; fi; sleep 0.05; done
 fi
 while [[ -e hold ]]; do touch "held_$gpu"; sleep 0.05; done
-if [[ -e gone_$gpu || (-e bad && $name == $(<bad)*) ]]; then
+if [[ -e link ]]; then ln -sf "$PWD/outside" "${1%/ops.json}/.gpu"; fi
+if [[ -e gone_$gpu || (-e once && $(grep -c begin runs.txt) -le 2) || (-e bad && $name == $(<bad)*) ]]; then
     echo "scout_batch: scripted:0: the GPU is gone; look at its driver" >&2
     exit 4
 fi
@@ -56,17 +58,17 @@ zoo() { rm -f runs.txt came.txt && run house/bin/ceiling-scout zoo m/zoo.json "$
 where() { grep -h ' begin' runs.txt | sort -k 2 | awk '{print $2, $1}' | tr '\n' ','; }
 
 # ---- what is refused ----
-for list_of in '0,' ',0' '0 1' '0;1' '$(id)' "$(printf 'x%.0s' {1..80})"; do
+for list_of in '0,' ',0' '0 1' '0;1' -1 x '$(id)' GPU-a/../b\; "GPU-$(printf 'x%.0s' {1..80})"; do
     zoo "--gpus=$list_of"
     check "--gpus ${list_of@Q}: exit 2" exits 2
-    check "--gpus ${list_of@Q}: how they are named" says 'name GPUs as CUDA_VISIBLE_DEVICES does: 0,1 or GPU-… or MIG-…; or all'
+    check "--gpus ${list_of@Q}: how they are named" says '--gpus: GPUs are named as 0,1 or GPU-… or MIG-…, with commas between; --gpus all takes all'
 done
 zoo --gpus 0,1,0
 check "a GPU twice: exit 2" exits 2
 check "a GPU twice: which" says '--gpus: 0 is there twice'
 zoo --gpus "$(seq -s, 0 64)"
 check "65 GPUs: exit 2" exits 2
-check "65 GPUs: how many" says '--gpus: 64 at most'
+check "65 GPUs: how many" says '--gpus: 64 GPUs at most'
 for other in --part=1/4 --tell; do
     zoo --night first "$other" --gpus 0,1
     check "--gpus with $other: exit 2" exits 2
@@ -80,6 +82,15 @@ zoo --gpus 0,1 --only one
 check "... of a model that is not wanted: it runs" exits 0
 check "nothing else was measured" test "$(where)" = "one 0,"
 rm -rf out
+list "$all"
+CUDA_VISIBLE_DEVICES='0, 1' zoo --gpus all
+check "the variable is bent: exit 2" exits 2
+check "the variable is bent: it is named" says 'CUDA_VISIBLE_DEVICES: GPUs are named as '
+CUDA_VISIBLE_DEVICES=2,3 zoo --gpus 2,1
+check "a GPU that is not shown: exit 2" exits 2
+check "a GPU that is not shown: is named" says '--gpus: 1 is not among CUDA_VISIBLE_DEVICES, which is 2,3'
+zoo --gpus '0 1' --again
+check "nothing began where something was refused" absent out
 
 # ---- beside each other ----
 list "$all"
@@ -107,10 +118,14 @@ seconds one 40 && seconds two 500 && seconds long 30 && seconds other 300
 zoo --gpus 0 --again
 check "one GPU: what took longest is first" test "$(grep begin runs.txt | awk '{print $2}' | tr '\n' ' ')" = "two other one long "
 check "one GPU: it has all of them" test "$(cut -c 1 runs.txt | sort -u)" = 0
-rm -f out/*/.gpu && ln -s "$PWD/outside" "$(printf '%s\n' out/one@*)/.gpu"
+rm -f out/*/.gpu && touch link
 zoo --gpus 1 --again --only one
+rm link
+check "a link in the mark's place: it is measured" contains stdout.txt '1 measured, 0 up to date'
 check "a link in the mark's place: nothing is written through it" absent outside
 rm -f out/*/.gpu
+zoo --gpus 1
+check "what is up to date has no GPU by that" test -z "$(find out -name .gpu)"
 
 # ---- all ----
 zoo --gpus all --again
@@ -123,12 +138,18 @@ check "all of CUDA_VISIBLE_DEVICES" test "$(cut -c 1 runs.txt | sort -u)" = 1
 rm -rf out && touch gone_1
 zoo --gpus 1,0
 check "a lost GPU: the night is as long as it can be" exits 1
-check "a lost GPU: is named, and why" says 'ceiling-scout: GPU 1 is used no more: '
-check "a lost GPU: why" says 'ended there with: scout_batch: scripted:0: the GPU is gone; look at its driver; on GPU 0 it did not'
-check "a lost GPU: once" test "$(grep -c 'used no more' stderr.txt)" = 1
+check "a lost GPU: is told twice, and why" test "$(grep -cE '^ceiling-scout: .* ended on GPU 1 with: scout_batch: scripted:0: the GPU is gone; look at its driver; on GPU 0 it did not' stderr.txt)" -ge 2
+check "a lost GPU: is used no more then" test "$(grep -c '; the former is used no more$' stderr.txt)" = 1
 check "a lost GPU: all models have results" contains stdout.txt 'zoo: 4 of 4 done, 4 measured'
 check "a lost GPU: nothing is wrong" test "$(grep -c wrong out/zoo/digest.md)" = 0
-rm -rf out gone_1 && echo long >bad
+rm -rf out gone_1 && touch once pair
+zoo --gpus 0,1
+rm once pair
+check "each GPU fails once: both go on" test "$(grep -c 'used no more' stderr.txt)" = 0
+check "each GPU fails once: told of both" test "$(grep -c 'it did not$' stderr.txt)" = 2
+check "each GPU fails once: all models have results" contains stdout.txt 'zoo: 4 of 4 done, 4 measured'
+check "each GPU fails once: each run sees one" test "$(cut -d ' ' -f 1 runs.txt | sort -u | tr -d '\n')" = 01
+rm -rf out && echo long >bad
 zoo --gpus 0,1
 check "a model that fails on both: exit 4" exits 4
 check "a model that fails on both: was tried on both" test "$(grep -c 'long begin' runs.txt)" = 2
@@ -158,6 +179,24 @@ check "a slower GPU: is named" says 'ceiling-scout: GPU 1 (Scripted One, scripte
 check "a slower GPU: in the digest" contains out/zoo/digest.md '- `GPU 1 (Scripted One, scripted-1) is 10.0 % below its sibling by its ceiling of read`'
 check "a slower GPU: the other one is not" test "$(grep -c sibling stderr.txt)" = 1
 
+# ---- what got slower is measured again where it was ----
+rm -rf out
+zoo --gpus 1 --again --only one
+python3 - out/zoo/history.db <<'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+columns = [row[1] for row in db.execute("PRAGMA table_info(point)")]
+for night in range(2, 10): # eight nights before, in which it took a tenth less
+    db.execute("INSERT INTO night(id, at) SELECT ?, at - 86400 * (11 - ?) FROM night WHERE id = 1", (night, night))
+    chosen = ", ".join(str(night) if name == "night" else "0.9 * us" if name == "us" else name for name in columns)
+    db.execute(f"INSERT INTO point({', '.join(columns)}) SELECT {chosen} FROM point WHERE night = 1")
+db.execute("DELETE FROM point WHERE night = 1")
+db.commit()
+END
+zoo --gpus 0,1 --again --only one
+check "a suspect: it is measured again" test "$(grep -c again runs.txt)" -ge 8
+check "a suspect: on its own GPU alone" test "$(cut -d ' ' -f 1 runs.txt | sort -u)" = 1
+
 # ---- ends ----
 kept() { # WHAT   the next one goes on
     rm -f hold held_*
@@ -165,11 +204,13 @@ kept() { # WHAT   the next one goes on
     check "$1: the next one measures the rest" contains stdout.txt 'zoo: 4 of 4 done, '
     check "$1: all have results" test "$(find out -name summary.json | wc -l)" = 4
 }
+going() { pgrep -fc "$(realpath house/bin)/scout_batch" || true; }
 start_held() { # its number
     rm -rf out runs.txt held_* && touch hold
     env --default-signal=INT house/bin/ceiling-scout zoo m/zoo.json --gpus 0,1 >first.txt 2>&1 &
     night=$!
     for ((k = 0; k < 400; k++)); do if [[ -e held_0 && -e held_1 ]]; then break; fi; sleep 0.05; done
+    check "two are held" test "$(going)" -ge 2
 }
 for signal in INT TERM; do
     start_held
@@ -177,19 +218,20 @@ for signal in INT TERM; do
     EXIT=0 && wait "$night" || EXIT=$?
     check "SIG$signal: exit 1" exits 1
     check "SIG$signal: says what is next" contains first.txt 'the same command goes on where it was'
-    check "SIG$signal: nothing goes on" test "$(pgrep -fc "$PWD/house/bin/scout_batch")" = 0
+    check "SIG$signal: nothing goes on" test "$(going)" = 0
     kept "SIG$signal"
 done
 start_held
 kill -9 "$night"
 EXIT=0 && wait "$night" 2>/dev/null || EXIT=$?
-for ((k = 0; k < 400; k++)); do if ! pgrep -f "$PWD/house/bin/scout_batch" >/dev/null; then break; fi; sleep 0.05; done
-check "a killed zoo: nothing goes on" test "$(pgrep -fc "$PWD/house/bin/scout_batch")" = 0
+for ((k = 0; k < 400; k++)); do if (($(going) == 0)); then break; fi; sleep 0.05; done
+check "a killed zoo: nothing goes on" test "$(going)" = 0
 kept "a killed zoo"
 start_held
 kill -9 "$(pgrep -P "$night" | sed -n 1p)"
 rm hold
 EXIT=0 && wait "$night" || EXIT=$?
 check "a process that is killed: the night is whole" contains first.txt 'zoo: 4 of 4 done, 4 measured'
-check "a process that is killed: is told" contains first.txt 'ended there with: its process was ended from outside; on GPU'
+check "a process that is killed: no GPU is at fault" test "$(grep -c 'used no more\|it did not' first.txt)" = 0
+check "a process that is killed: its model ran elsewhere" contains first.txt 'on GPU '
 finish

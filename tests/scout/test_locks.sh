@@ -48,13 +48,13 @@ for ((k = 0; k < 3000; k++)); do
     if grep -q ' of the ceiling$' beside_1.err; then break; fi
     sleep 0.02
 done
-pkill -STOP -f -- '-o beside_1 '
+pkill -STOP -f -- "$SCRIPTED/device.so .*-o beside_1 "
 XDG_CACHE_HOME=$PWD/cache_2 start beside_2 scripted:0 -o beside_2 --no-cache
 for ((k = 0; k < 3000; k++)); do
     if [[ -s beside_2.code ]]; then break; fi
     sleep 0.02
 done
-pkill -CONT -f -- '-o beside_1 '
+pkill -CONT -f -- "$SCRIPTED/device.so .*-o beside_1 "
 wait
 check "this test tells what measures beside another one" test "$(overlaps beside_*.err)" = 1
 check "eight onto one device: no lock is left" test "$(locks)" = 0

@@ -104,7 +104,7 @@ check "no ncu: is said" says 'Nsight Compute (ncu) is not here'
 check "no ncu: there is a summary" prints ' a run ('
 run env PROFILE_MODEL=m.onnx PROFILE_COUNTERS=three house/lib/ceiling-scout/profile.sh house/bin/extract_ops
 check "PROFILE=three: exit 2" exits 2
-check "PROFILE=three: is refused" says 'PROFILE=topthree: say how many, top3 or another number below 100'
+check "PROFILE=three: is refused" says 'say PROFILE=top3, or another number below 100; not three'
 
 scout ops.json -o alone --device scripted:0 --only row --candidate scripted_blas --exhaustive
 cp ops.json alone/ops.json
