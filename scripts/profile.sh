@@ -182,7 +182,7 @@ count_reports() { find "$folder/reports" "$folder/fusions" -maxdepth 1 -name '*.
 measure() {
     local code=0 stamp="$folder/.measure" begun="$folder/.measuring" night="$folder/.night" want going resume=()
     want=$(measured_from)
-    going="$want"$'\n'"${CUDA_VISIBLE_DEVICES:-}" # it goes on where it began: what another GPU measured is no part of it
+    going="$want"$'\n'"GPUs: ${CUDA_VISIBLE_DEVICES:-all}" # it goes on where it began: what another GPU measured is no part of it
     if [[ -n ${PROFILE_NIGHT:-} && (! -e $night || $(<"$night") != "$PROFILE_NIGHT") ]]; then
         rm -f -- "$stamp" "$begun" # nor does it go on: what is there is of another night, and this one's is in its cache
     fi

@@ -92,6 +92,12 @@ check "stopped: no stamp" absent "$folder/.measure"
 profile
 check "stopped, then again: goes on" contains "$folder/run.json" '"resume": true'
 check "stopped, then again: whole" contains "$folder/run.json" '"complete"'
+rm -rf o cache
+run timeout --preserve-status -s INT 2 env CUDA_VISIBLE_DEVICES=0 CEILING_SCOUT_SCRIPTED_SLOW_US=100000 PROFILE_MODEL=m.onnx PROFILE_OUT=o \
+    PROFILE_SCOUT=./program PROFILE_DEVICE=scripted:0 "$ROOT/scripts/profile.sh" "$EXTRACT_OPS" --quiet
+check "stopped on one GPU: it would go on" present "$folder/.measuring"
+profile CUDA_VISIBLE_DEVICES=1
+check "stopped on one GPU, then on another one: begins anew" contains "$folder/run.json" '"resume": false'
 profile PROFILE_DEVICE=nothing:0
 check "no such device: worse than 1" test "$EXIT" -gt 1
 check "no such device: nothing is made" absent "o/m@nothing:0"
