@@ -100,7 +100,8 @@ void zoo_cards_compare(zoo *z);
 
 /* zoo_run.c: all of it. The code; st says why where a line is due. */
 status_code zoo_run(zoo *z, status *st);
-void zoo_run_end(void); /* at the end, however it came about */
+json_t *zoo_read_quietly(const char *path); /* NULL: it is not there, is a link, or is none */
+void zoo_run_end(void);                     /* at the end, however it came about */
 
 /* zoo_history.c: what makes a run a night. Between both lies the measuring, which --again makes a night's. */
 void zoo_history_begin(zoo *z, const char *folder);

@@ -43,10 +43,9 @@ static double or_zero(double x) { return isfinite(x) ? x : 0; }
 static int read_rows(zoo *z, row *rows) {
     int n = 0;
     for (int k = 0; k < z->item_count; k++) {
-        status st = {0};
         const char *const path = arena_printf(z->a, "%s/summary.json", z->items[k].folder);
         row r = {.item = &z->items[k]};
-        r.tree = access(path, R_OK) == 0 && !files_is_link(path) ? json_read(path, NULL, &st) : NULL;
+        r.tree = zoo_read_quietly(path);
         if (!r.tree) continue; /* told below where something went wrong with it */
         r.group = json_array_get(json_object_get(r.tree, "groups"), 0);
         r.totals = json_object_get(r.group, "totals");
@@ -140,7 +139,7 @@ static void write_changed(zoo *z, FILE *out, const json_t *index) {
 }
 
 void zoo_digest_write(zoo *z, const char *folder, const char *summary) {
-    status st = {0}, none = {0};
+    status st = {0};
     const char *const path = arena_printf(z->a, "%s/digest.md", folder), *const index_path = arena_printf(
                                                                              z->a, "%s/index.json", folder);
     char *text = NULL;
@@ -148,8 +147,7 @@ void zoo_digest_write(zoo *z, const char *folder, const char *summary) {
     row *rows = arena_array(z->a, row, z->item_count);
     const int n = read_rows(z, rows);
     FILE *out = open_memstream(&text, &size);
-    json_t *index =
-        access(index_path, R_OK) == 0 && !files_is_link(index_path) ? json_read(index_path, NULL, &none) : NULL;
+    json_t *index = zoo_read_quietly(index_path);
     if (out) {
         fprintf(out, "# Zoo of `%s`\n\n%s\n\n", zoo_digest_plain(z, z->path), summary);
         write_wrong(z, out);

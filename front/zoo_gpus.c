@@ -168,8 +168,7 @@ static int gpu_before(zoo *z, const zoo_item *item) {
 
 static double seconds_before(zoo *z, const zoo_item *item) {
     const char *const path = arena_printf(z->a, "%s/run.json", item->folder);
-    status none = {0};
-    json_t *story = access(path, R_OK) == 0 && !files_is_link(path) ? json_read(path, NULL, &none) : NULL;
+    json_t *story = zoo_read_quietly(path);
     const double seconds = json_get_number(story, "seconds");
     json_decref(story);
     return seconds > 0 ? seconds : INFINITY;
@@ -301,7 +300,7 @@ static void take(gpus *g, turn *t, int lane_at) {
     item->operations = r->operations;
     item->fresh = r->fresh;
     item->cached = r->cached;
-    item->why = !r->there ? "its process was ended from outside"
+    item->why = !r->there ? "its process was ended from outside, perhaps for its memory; the same command tries again"
                 : *r->why ? arena_strndup(z->a, r->why, strlen(r->why))
                           : NULL;
     item->gpu = r->measured || item->code > STATUS_INCOMPLETE ? z->gpu_names[lane_at] : NULL;

@@ -146,7 +146,7 @@ static void tell_end(night *n, const zoo_item *item) {
 
 /* ---- one model and size ---- */
 
-static json_t *read_quietly(const char *path) {
+json_t *zoo_read_quietly(const char *path) {
     status st = {0};
     return access(path, R_OK) == 0 && !files_is_link(path) ? json_read(path, NULL, &st) : NULL;
 }
@@ -172,7 +172,7 @@ static void fetch(night *n, zoo_model *m) {
 }
 
 static void count(zoo_item *item, const char *path) {
-    json_t *story = read_quietly(path);
+    json_t *story = zoo_read_quietly(path);
     const json_t *sources = json_object_get(story, "sources");
     static const char *const done[] = {"measured", "cached", "kept"};
     for (int k = 0; k < 3; k++) item->operations += json_get_int(sources, done[k], 0);
@@ -281,7 +281,7 @@ static void write_record(const night *n, const zoo_item *item) {
 
 /* What another process did with it, perhaps on another machine. */
 static void read_record(night *n, zoo_item *item) {
-    json_t *record = read_quietly(record_of(n, item));
+    json_t *record = zoo_read_quietly(record_of(n, item));
     const int64_t code = json_get_int(record, "code", -1);
     const bool known = code >= 0 && code <= CODES;
     item->done = true;
@@ -550,7 +550,7 @@ static int choose(zoo *z) {
 }
 
 static const char *state_of(zoo *z, const zoo_item *item) {
-    json_t *story = read_quietly(arena_printf(z->a, "%s/run.json", item->folder));
+    json_t *story = zoo_read_quietly(arena_printf(z->a, "%s/run.json", item->folder));
     const char *const state = zoo_digest_plain(z, json_get_text(story, "state"));
     const char *const started = zoo_digest_plain(z, json_get_text(story, "started"));
     const bool there = story != NULL;

@@ -320,5 +320,8 @@ lock_folder
 check_owner
 run_step extract "$folder/ops.json" "$extract" "$model" -o "$folder/ops.json" ${options[@]+"${options[@]}"}
 if [[ -n $scout ]]; then measure; fi
-if [[ -n $scout && -n $analyze ]]; then count_kernels && summarize; fi
+if [[ -n $scout && -n $analyze ]]; then
+    count_kernels
+    summarize
+fi
 exit "$worst"
