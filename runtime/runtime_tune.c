@@ -119,22 +119,32 @@ static bool is_good(const json_t *found) {
     return found && figures_passes(found) > 1 && json_get_text_or_null(found, "best");
 }
 
-static json_t *look_up(tuning *t, const char *card) {
+static json_t *look_up(tuning *t, const char *card, const source **from) {
     char note[256];
     json_t *found = NULL;
     for (int k = 0; k < SOURCES && !is_good(found); k++) {
         json_decref(found);
-        found = cache_get(&t->cache, key_of(t, &sources[k], card), note, sizeof note);
+        *from = &sources[k];
+        found = cache_get(&t->cache, key_of(t, *from, card), note, sizeof note);
     }
     if (is_good(found)) return found;
     json_decref(found);
     return NULL;
 }
 
-/* Where it cannot be kept, the next process races again. */
-static void keep(tuning *t, const json_t *found, const char *card) {
+/* This card's own race that is there for the class alone: what kept it was killed between its two files. */
+static bool is_half_kept(const source *from, const json_t *found, const char *card) {
+    const char *of = json_string_value(json_object_get(found, "card"));
+    return from->race && from->any && of && strcmp(of, card) == 0;
+}
+
+/* Where it cannot be kept, the next process races again. The card's own file is the last one, so that where it is
+ * there both are. */
+static void keep(tuning *t, json_t *found, const char *card) {
     status ignored = {.code = STATUS_OK};
-    for (int k = 0; k < SOURCES; k++)
+    json_builder b = {0};
+    json_put_text(&b, found, "card", card);
+    for (int k = SOURCES - 1; k >= 0; k--)
         if (sources[k].race) (void)cache_put(&t->cache, key_of(t, &sources[k], card), found, &ignored);
 }
 
@@ -157,9 +167,11 @@ static void tune(void *context) {
     identity_instance(&run->identity, instance, sizeof instance);
     const char *card = measure_key_card(instance, &t->arena);
     (void)cache_open(&t->cache, run->cache_dir, folder, 0, &ignored);
-    json_t *found = look_up(t, card);
+    const source *from;
+    json_t *found = look_up(t, card, &from);
     t->out->cached = found != NULL;
-    if (!found && (found = race(t->op, &t->answer, &t->why)) && is_good(found)) keep(t, found, card);
+    if (!found) found = race(t->op, &t->answer, &t->why);
+    if (is_good(found) && (!t->out->cached || is_half_kept(from, found, card))) keep(t, found, card);
     if (is_good(found)) decide(found, t->out);
     json_decref(found);
     cache_close(&t->cache);

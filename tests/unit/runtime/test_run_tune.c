@@ -107,6 +107,21 @@ static void the_next_run_finds_it(void) {
     scout_run_close(one.run);
 }
 
+/* As a run leaves it that was killed between its two files: the card's own, which is the last one, is not there. */
+static void what_a_killed_run_left_out_is_completed(void) {
+    char command[256];
+    asking one = {0};
+    snprintf(command, sizeof command, "grep -L 'card=any' %s/*/*.json | xargs rm", folder);
+    UNIT_INT(system(command), 0);
+    UNIT_INT(entries(), 1);
+    one.run = open_tuned(60000);
+    (void)ask(&one);
+    UNIT_INT(one.bad, 0);
+    UNIT_CHECK(strncmp(note_of(one.run), "tuned here before: ", 19) == 0);
+    UNIT_INT(entries(), 2);
+    scout_run_close(one.run);
+}
+
 static void nothing_is_tuned_unless_it_is_asked(void) {
     asking one = {.run = open_tuned(0)};
     (void)ask(&one);
@@ -186,6 +201,7 @@ int main(int argc, char **argv) {
     UNIT_INT(entries(), 0);
     UNIT_RUN(one_race_for_all_that_ask);
     UNIT_RUN(the_next_run_finds_it);
+    UNIT_RUN(what_a_killed_run_left_out_is_completed);
     UNIT_RUN(a_killed_race_leaves_nothing_torn);
     char command[128];
     snprintf(command, sizeof command, "rm -rf %s", folder);
