@@ -118,13 +118,15 @@ keep_time() { # NAME SECONDS
 }
 
 run_step() {
-    local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last took priority=()
+    local name=$1 log="$logs/$1.log" code=0 start=$SECONDS ok=0 bad=0 left=0 last took cpu priority=()
+    local TIMEFORMAT='%U %S'
     # A program of its own: inside a function whose status is looked at, `set -e` would not end it at a failure.
     case ${how[$name]} in
         beside) local -x JOBS=1 ;;
         below) priority=(nice -n 19) ;;
     esac
-    $foreground "${priority[@]}" bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null || code=$?
+    cpu=$({ time $foreground "${priority[@]}" bash "${BASH_SOURCE[0]}" --step "$name" >"$log" 2>&1 </dev/null; } 2>&1) || code=$?
+    cpu=$(awk '{printf "%.0f", $1 + $2}' <<<"$cpu")
     took=$((SECONDS - start))
     last=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1) || true # make may have the last word
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
@@ -137,8 +139,8 @@ run_step() {
     fi
     echo "$ok $bad $left $took" >"$results/$name"
     local done=("$results"/*) count=${#wanted[@]}
-    printf '[%*d/%d] %-14s %5d passed %5d failed %5d skipped %5d s\n' ${#count} ${#done[@]} ${#wanted[@]} "$name" "$ok" "$bad" \
-        "$left" "$took"
+    printf '[%*d/%d] %-14s %5d passed %5d failed %5d skipped %5d s %5d s of CPU\n' ${#count} ${#done[@]} ${#wanted[@]} \
+        "$name" "$ok" "$bad" "$left" "$took" "$cpu"
     if ((bad > 0)); then
         tail -n 40 "$log" | cut -c 1-240 | sed 's/^/    | /'
         echo "    everything it said: $log"
