@@ -167,7 +167,7 @@ static void tune(void *context) {
     identity_instance(&run->identity, instance, sizeof instance);
     const char *card = measure_key_card(instance, &t->arena);
     (void)cache_open(&t->cache, run->cache_dir, folder, 0, &ignored);
-    const source *from;
+    const source *from = sources;
     json_t *found = look_up(t, card, &from);
     t->out->cached = found != NULL;
     if (!found) found = race(t->op, &t->answer, &t->why);
