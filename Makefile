@@ -15,7 +15,8 @@
 ##                              CLUSTER=slurm SBATCH="--gres=gpu:1": a task for each model and size; make zoo-clean
 ##                              KEEP=30 keeps the last nights of the history
 ## make dispatch                one table of all models in OUT for deployment, dispatch.json and dispatch.h there, and what runs
-##                              otherwise than by the one before
+##                              otherwise than by the one before; SIGN=~/.ssh/id_ed25519 signs it, for deployments that
+##                              demand it
 ## make validate BEFORE=cublas AFTER=./mine.so SHAPE=M,N,K   a kernel of your own beside the library's: keep, or revert;
 ##                              also OP= PRECISION= DEVICE= REGIME= BUDGET=seconds; AFTER may be the name of a candidate
 ## make check                   the quick half of the tests, for every change: a minute; TEST=stats runs that unit test alone
@@ -65,7 +66,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # What a user says, and what else the command line does.
-TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE PROFILE BEFORE AFTER SHAPE OP ZOO ONLY AGAIN GPUS KEEP NIGHTS OPERATIONS HITS \
+TYPED := MODEL OUT BATCH SEQ DIM PRECISION DEVICE REGIME BUDGET MEASURE PROFILE BEFORE AFTER SHAPE OP ZOO ONLY AGAIN GPUS SIGN KEEP NIGHTS OPERATIONS HITS \
   PREFIX DESTDIR DIST MODE STATIC V TEST
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $v))),$v))
 

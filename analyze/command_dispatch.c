@@ -9,11 +9,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_FOLDERS = 1024, MOST_TABLES = 256, PREFIX_ROOM = 33 };
 
 typedef struct settings {
-    const char *output, *header, *prefix, *since;
+    const char *output, *header, *prefix, *since, *sign;
     const char *tables[MOST_TABLES];
     int table_count;
     verdict_thresholds thresholds;
@@ -72,6 +73,11 @@ static const cli_option options[] = {
      .kind = CLI_FILE,
      .offset = AT(since),
      .help = "say what runs otherwise than by this table, which may be the one that is written"},
+    {.name = "sign",
+     .argument = "KEY",
+     .kind = CLI_FILE,
+     .offset = AT(sign),
+     .help = "sign the table with this Ed25519 key of OpenSSH, into TABLE.json.sig (ssh-keygen)"},
     THRESHOLDS_OPTION(settings, thresholds, margin, "margin",
                       "least fraction of the default's time that a replacement must save (0.02)"),
 };
@@ -86,6 +92,8 @@ static const char after[] =
     "  analyze dispatch out/bert -o out/bert/dispatch.json --header out/bert/dispatch.h\n"
     "  analyze dispatch out/bert -o all.json --merge out/llama/dispatch.json   two models, one table\n"
     "  analyze dispatch out/*@* -o all.json --since all.json                   all models, and what has changed\n"
+    "  analyze dispatch out/bert -o bert.json --sign ~/.ssh/id_ed25519         for deployments that demand a "
+    "signature\n"
     "\n"
     "exit codes:\n"
     "  0  done\n"
@@ -197,6 +205,15 @@ static void show(const settings *s, const study_group *g, const outcome *o) {
                o->unmeasured);
 }
 
+/* A signature that is left behind is of the table before. */
+static bool sign(const settings *s, status *st) {
+    char beside[4096];
+    if (s->sign) return table_sign(s->output, s->sign, st);
+    if (snprintf(beside, sizeof beside, "%s.sig", s->output) < (int)sizeof beside && access(beside, F_OK) == 0)
+        status_print(stdout, beside, NULL, "signs the table that was here before; --sign KEY makes a new one");
+    return true;
+}
+
 /* A merged table's measurements cannot be repeated here. */
 static bool refuse_overwriting(const study *data, const char *path, status *st) {
     if (!path || !study_is_report(&data->groups[0], path)) return true;
@@ -215,7 +232,7 @@ static status_code tabulate(const settings *s, const study *data, status *st) {
     bool good = root && (before || !s->since) && add_all(s, g, root, &o, st) && save(s, g, root, st);
     left_out_more(o.unfit > LEFT_OUT_NAMED ? o.unfit - LEFT_OUT_NAMED : 0, "report");
     if (good) show(s, g, &o);
-    good = good && (!before || table_changes_tell(root, before, s->since, stdout, st));
+    good = good && (!before || table_changes_tell(root, before, s->since, stdout, st)) && sign(s, st);
     json_decref(before);
     json_decref(root);
     if (!good) return st->code;
@@ -245,7 +262,7 @@ status_code command_dispatch(int argc, char **argv, status *st) {
     const cli_spec spec = {
         .program = "analyze dispatch",
         .version = version_text,
-        .usage = "DIR... -o TABLE.json [--header FILE.h] [--merge OTHER.json]... [--since OLD.json]",
+        .usage = "DIR... -o TABLE.json [--header FILE.h] [--merge OTHER.json]... [--since OLD.json] [--sign KEY]",
         .about = about,
         .after = after,
         .options = options,

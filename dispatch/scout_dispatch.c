@@ -8,6 +8,7 @@
  * never move. They are spread over cache lines by the reader's stack, so that threads do not write to each other's. */
 #include "dispatch/scout_dispatch.h"
 
+#include "dispatch/dispatch_signature.h"
 #include "dispatch/dispatch_table.h"
 
 #include <errno.h>
@@ -37,6 +38,7 @@ struct scout_dispatch {
     pthread_mutex_t writing;      /* taken to reload; readers never take it */
     scout_dispatch_device device; /* the caller's, copied; name NULL: nothing is compared */
     dispatch_memory memory;       /* of the copy */
+    dispatch_signers signers;     /* none: a table need not be signed */
 };
 
 /* ---- notes ---- */
@@ -56,13 +58,13 @@ __attribute__((format(printf, 3, 4))) static scout_dispatch_status say(scout_dis
 /* ---- files ---- */
 
 /* All bytes of a regular file; the caller's. NULL: errno says why, or is 0 where it is no file or too large. */
-static char *read_file(const char *path, size_t *size) {
+static char *read_file(const char *path, size_t most, size_t *size) {
     char *bytes = NULL;
     struct stat info;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return NULL;
     errno = 0;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= 0 && info.st_size <= DISPATCH_TABLE_BYTES) {
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size >= 0 && info.st_size <= (off_t)most) {
         const size_t room = (size_t)info.st_size + 1; /* one more tells whether it grows */
         bytes = malloc(room);
         for (*size = 0; bytes && *size < room;) {
@@ -217,7 +219,7 @@ static scout_dispatch_note *note_or(scout_dispatch_note *note, scout_dispatch_no
 /* The bytes of a file; the caller's. NULL: the note says why. */
 static char *file_text(const char *path, size_t *size, scout_dispatch_note *note) {
     errno = 0;
-    char *text = read_file(path, size);
+    char *text = read_file(path, DISPATCH_TABLE_BYTES, size);
     if (!text && errno == 0)
         say(note, SCOUT_DISPATCH_FAILED, "%.200s: it is not a file, or has more than %d MiB", path,
             DISPATCH_TABLE_BYTES >> 20);
@@ -226,17 +228,59 @@ static char *file_text(const char *path, size_t *size, scout_dispatch_note *note
     return text;
 }
 
+/* Of the bytes that were read, so that what is verified is what is used. */
+static scout_dispatch_status hold_signature(const dispatch_signers *signers, const char *path, const char *text,
+                                            size_t size, scout_dispatch_note *note) {
+    char why[160], *signature = NULL;
+    size_t signature_size = 0;
+    const size_t room = strlen(path) + sizeof ".sig";
+    char *beside = malloc(room);
+    if (!beside) return say(note, SCOUT_DISPATCH_FAILED, "%.200s: no memory is left", path);
+    snprintf(beside, room, "%s.sig", path);
+    errno = 0;
+    signature = read_file(beside, DISPATCH_SIGNATURE_BYTES, &signature_size);
+    scout_dispatch_status status = SCOUT_DISPATCH_OK;
+    if (!signature)
+        status = say(note, SCOUT_DISPATCH_UNSIGNED,
+                     "%.200s: a signed table is demanded, and there is no signature in %.200s: %s", path, beside,
+                     errno ? strerror(errno) : "it is not a file, or too large for one");
+    else if (!dispatch_signature_holds(signers, signature, signature_size, text, size, why, sizeof why))
+        status = say(note, SCOUT_DISPATCH_UNSIGNED, "%.200s: %s", path, why);
+    free(signature);
+    free(beside);
+    return status;
+}
+
+/* signers NULL: it need not be signed. */
+static scout_dispatch_status open_file(scout_dispatch **d, const char *path, const dispatch_signers *signers,
+                                       const scout_dispatch_device *device, scout_dispatch_note *note) {
+    size_t size = 0;
+    char *text = file_text(path, &size, note);
+    if (!text) return SCOUT_DISPATCH_FAILED;
+    scout_dispatch_status status = signers ? hold_signature(signers, path, text, size, note) : SCOUT_DISPATCH_OK;
+    if (status == SCOUT_DISPATCH_OK) status = open_named(d, path, text, size, device, note);
+    if (*d && signers) (*d)->signers = *signers;
+    free(text);
+    return status;
+}
+
 scout_dispatch_status scout_dispatch_open(scout_dispatch **d, const char *path, const scout_dispatch_device *device,
                                           scout_dispatch_note *note) {
     scout_dispatch_note own;
-    size_t size = 0;
+    *d = NULL;
+    return open_file(d, path, NULL, device, note_or(note, &own));
+}
+
+scout_dispatch_status scout_dispatch_open_signed(scout_dispatch **d, const char *path, const char *signers,
+                                                 const scout_dispatch_device *device, scout_dispatch_note *note) {
+    scout_dispatch_note own;
+    dispatch_signers known;
+    char why[160];
     *d = NULL;
     note = note_or(note, &own);
-    char *text = file_text(path, &size, note);
-    if (!text) return SCOUT_DISPATCH_FAILED;
-    const scout_dispatch_status status = open_named(d, path, text, size, device, note);
-    free(text);
-    return status;
+    if (!dispatch_signers_read(&known, signers ? signers : "", why, sizeof why))
+        return say(note, SCOUT_DISPATCH_UNSIGNED, "%.200s: %s", path, why);
+    return open_file(d, path, &known, device, note);
 }
 
 scout_dispatch_status scout_dispatch_reload(scout_dispatch *d, const char *path, scout_dispatch_note *note) {
@@ -245,7 +289,9 @@ scout_dispatch_status scout_dispatch_reload(scout_dispatch *d, const char *path,
     note = note_or(note, &own);
     char *text = file_text(path, &size, note);
     if (!text) return SCOUT_DISPATCH_FAILED;
-    const scout_dispatch_status status = publish(d, path, text, size, note);
+    scout_dispatch_status status = SCOUT_DISPATCH_OK;
+    if (d->signers.count > 0) status = hold_signature(&d->signers, path, text, size, note);
+    if (status == SCOUT_DISPATCH_OK) status = publish(d, path, text, size, note);
     free(text);
     return status;
 }
@@ -259,7 +305,11 @@ scout_dispatch_status scout_dispatch_open_text(scout_dispatch **d, const char *t
 scout_dispatch_status scout_dispatch_reload_text(scout_dispatch *d, const char *text, size_t size,
                                                  scout_dispatch_note *note) {
     scout_dispatch_note own;
-    return publish(d, "dispatch table", text, size, note_or(note, &own));
+    note = note_or(note, &own);
+    if (d->signers.count > 0)
+        return say(note, SCOUT_DISPATCH_UNSIGNED,
+                   "dispatch table: a signed one is demanded, and bytes have no signature; load it from its file");
+    return publish(d, "dispatch table", text, size, note);
 }
 
 /* ---- readers ---- */

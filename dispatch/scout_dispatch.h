@@ -38,7 +38,8 @@ typedef enum scout_dispatch_status {
     SCOUT_DISPATCH_REFUSED, /* of another device, driver branch or library version */
     SCOUT_DISPATCH_BAD,     /* no table, or one that contradicts itself */
     SCOUT_DISPATCH_FAILED,  /* it could not be read: no such file, no memory */
-    SCOUT_DISPATCH_BUSY     /* reload only: readers still hold all older tables; try again later */
+    SCOUT_DISPATCH_BUSY,    /* reload only: readers still hold all older tables; try again later */
+    SCOUT_DISPATCH_UNSIGNED /* a signature is demanded, and there is none that is right by a key that was named */
 } scout_dispatch_status;
 
 /* Why: one line without its end; "" where there is nothing to say. */
@@ -58,12 +59,19 @@ SCOUT_DISPATCH_API scout_dispatch_status scout_dispatch_open(scout_dispatch **d,
 SCOUT_DISPATCH_API scout_dispatch_status scout_dispatch_open_text(scout_dispatch **d, const char *text, size_t size,
                                                                   const scout_dispatch_device *device,
                                                                   scout_dispatch_note *note);
+/* Only a table that one of the signers has signed: `path`.sig, beside it, is made by `analyze dispatch --sign KEY`, or
+ * by `ssh-keygen -Y sign -n ceiling-scout -f KEY path`. `signers`: public keys of the type ssh-ed25519 as in
+ * id_ed25519.pub, one a line. Each reload is held against the same signers. */
+SCOUT_DISPATCH_API scout_dispatch_status scout_dispatch_open_signed(scout_dispatch **d, const char *path,
+                                                                    const char *signers,
+                                                                    const scout_dispatch_device *device,
+                                                                    scout_dispatch_note *note);
 /* No view may be left. NULL is fine. */
 SCOUT_DISPATCH_API void scout_dispatch_close(scout_dispatch *d);
 
 /* Puts another table in the place of the one that is there, or leaves that one where it fails. From any thread,
  * whatever others read. An older table is given back when its last view has ended and another reload comes, or at
- * close. */
+ * close. Bytes have no signature, so they never replace a table that had to be signed. */
 SCOUT_DISPATCH_API scout_dispatch_status scout_dispatch_reload(scout_dispatch *d, const char *path,
                                                                scout_dispatch_note *note);
 SCOUT_DISPATCH_API scout_dispatch_status scout_dispatch_reload_text(scout_dispatch *d, const char *text, size_t size,

@@ -44,7 +44,7 @@ CUDA_PACKING := -Xfatbin -compress-all
 CUDA_LEVEL := -O3 -lineinfo
 ifeq ($(filter 10 11 12,$(CUDA_MAJOR)),)
 CUDA_PACKING := --compress-mode=$(if $(CUDA_QUICK),speed,size)
-CUDA_LEVEL := $(if $(CUDA_QUICK),-O3 -Ofc=max,-O3 -lineinfo)
+CUDA_LEVEL := $(if $(CUDA_QUICK),-Ofc=max,-O3 -lineinfo)
 endif
 endif
 CUDA_NVCC_FLAGS = -std=c++17 -I. $(CUDA_LEVEL) -Werror all-warnings $(CUDA_PACKING) -Xcompiler $(CUDA_HOST_FLAGS) $(CUDA_TARGETS)

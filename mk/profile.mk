@@ -72,11 +72,13 @@ zoo zoo-list nightly: $(PROGRAMS)
 # One table of all models, and what runs otherwise than by the one before.
 .PHONY: dispatch
 dispatch: export ZOO_OUT := $(OUT)
+dispatch: export ZOO_SIGN := $(if $(filter SIGN,$(GIVEN)),$(SIGN))
 dispatch: $(PROGRAMS)
 	$(Q)table="$$ZOO_OUT/dispatch.json"; set --; \
 	for folder in "$$ZOO_OUT"/*/; do if [ -e "$$folder/dispatch.json" ]; then set -- "$$@" "$$folder"; fi; done; \
 	if [ $$# = 0 ]; then echo "no model in $$ZOO_OUT has a dispatch table; say make zoo, or make MODEL=m.onnx profile" >&2; exit 3; fi; \
 	if [ -e "$$table" ]; then set -- "$$@" "--since=$$table"; fi; \
+	if [ -n "$$ZOO_SIGN" ]; then set -- "$$@" "--sign=$$ZOO_SIGN"; fi; \
 	$(ANALYZE) dispatch "--output=$$table" "--header=$$ZOO_OUT/dispatch.h" "$$@"
 
 # The nights that are kept, and nothing of those before them.

@@ -113,7 +113,7 @@ static int32_t open_device(scout_run *run, scout_run_error *error) {
 
 /* ---- the table ---- */
 
-static void open_table(scout_run *run, const char *path) {
+static void open_table(scout_run *run, const char *path, const char *signers) {
     const scout_identity *id = &run->identity;
     scout_dispatch_library libraries[8];
     scout_dispatch_device device = {.name = id->name,
@@ -126,7 +126,10 @@ static void open_table(scout_run *run, const char *path) {
                                     .library_count = (int)id->library_count};
     for (uint32_t k = 0; k < id->library_count; k++)
         libraries[k] = (scout_dispatch_library){id->libraries[k].name, id->libraries[k].version};
-    (void)scout_dispatch_open(&run->table, path, &device, &run->table_note);
+    if (signers)
+        (void)scout_dispatch_open_signed(&run->table, path, signers, &device, &run->table_note);
+    else
+        (void)scout_dispatch_open(&run->table, path, &device, &run->table_note);
     if (run->table_note.text[0]) runtime_tell(run, "%s", run->table_note.text);
 }
 
@@ -154,7 +157,7 @@ int32_t runtime_open_on(scout_run **out, const scout_device_api *api, int32_t or
         scout_run_close(run);
         return code;
     }
-    if (options->table) open_table(run, options->table);
+    if (options->table) open_table(run, options->table, options->signers);
     *out = run;
     return runtime_say(error, SCOUT_RUN_OK, "%s", "");
 }

@@ -121,6 +121,7 @@ typedef struct scout_run_options {
     uint32_t tune_ms;
     uint32_t reserved;     /* 0 */
     const char *cache_dir; /* of that cache; NULL: the usual one */
+    const char *signers;   /* only a table that one of them has signed is used: scout_dispatch_open_signed; NULL: any */
 } scout_run_options;
 
 /* Opens a device, and the table for it. *run is NULL unless it returns SCOUT_RUN_OK. A table that cannot be used (no

@@ -36,6 +36,7 @@ test_needs=(
     "python3-venv|Python's venv and ensurepip|python3 -c 'import ensurepip, venv'"
     "curl|curl, which loads the models of a zoo|command -v curl"
     "openssl|openssl, for the server that they are loaded from|command -v openssl"
+    "openssh-client|ssh-keygen, which signs tables|command -v ssh-keygen"
     "slurmctld|Slurm's controller, for scripts/slurm/|command -v slurmctld"
     "slurmd|Slurm's daemon of a node|command -v slurmd"
     "slurm-client|Slurm's commands|command -v sbatch"

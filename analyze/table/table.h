@@ -51,6 +51,9 @@ bool table_merge_alike(const json_t *a, const json_t *b);
  * false: out of memory. */
 bool table_changes_tell(const json_t *root, const json_t *before, const char *path, FILE *out, status *st);
 
+/* table_sign.c: signs a table that is written, with a key for ssh-keygen, into TABLE.json.sig. */
+bool table_sign(const char *path, const char *key, status *st);
+
 /* Gives each entry of dispatch.json its member `ranges`. Keys are canonical and each is there once. `count`: how many
  * were found. false: out of memory. */
 bool table_ranges_add(json_t *entries, size_t *count, status *st);

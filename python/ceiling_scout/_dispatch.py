@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Tuple
 from ._places import declared, library
 
 SONAME = "libscout_dispatch.so.1"
-OK, WARNED, REFUSED, BAD, FAILED, BUSY = range(6)
+OK, WARNED, REFUSED, BAD, FAILED, BUSY, UNSIGNED = range(7)
 KEY_ROOM = 1024
 
 
@@ -58,6 +58,7 @@ class Ends(c.Structure):
 _handle, _note, _view, _entry = c.c_void_p, c.POINTER(Note), c.POINTER(View), c.POINTER(Entry)
 _FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "open": (c.c_int, [c.POINTER(_handle), c.c_char_p, c.POINTER(Device), _note]),
+    "open_signed": (c.c_int, [c.POINTER(_handle), c.c_char_p, c.c_char_p, c.POINTER(Device), _note]),
     "close": (None, [_handle]),
     "reload": (c.c_int, [_handle, c.c_char_p, _note]),
     "begin": (View, [_handle]),

@@ -30,7 +30,8 @@ Say = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
 class Options(c.Structure):
     _fields_ = [("size", c.c_uint32), ("near_shapes", c.c_uint32), ("table", c.c_char_p), ("device", c.c_char_p),
                 ("library_path", c.c_char_p), ("workspace_bytes", c.c_uint64), ("say", Say), ("context", c.c_void_p),
-                ("tune_ms", c.c_uint32), ("reserved", c.c_uint32), ("cache_dir", c.c_char_p)]
+                ("tune_ms", c.c_uint32), ("reserved", c.c_uint32), ("cache_dir", c.c_char_p),
+                ("signers", c.c_char_p)]
 
 
 class Counts(c.Structure):

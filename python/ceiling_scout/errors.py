@@ -14,6 +14,10 @@ class TableBad(ScoutError):
     """No dispatch table, or one that contradicts itself, or a file that cannot be read."""
 
 
+class TableUnsigned(TableBad):
+    """A signature is demanded, and the table has none that is right by a key that was named."""
+
+
 class TableRefused(ScoutError):
     """A dispatch table of another device, driver branch or library version: run the defaults."""
 

@@ -190,7 +190,7 @@ _of_tables: "weakref.WeakKeyDictionary[Table, _Proven]" = weakref.WeakKeyDiction
 
 def _proven_now() -> Optional[_Proven]:
     """Of the table in use; None: there is none."""
-    table = runtime.table_of(runtime.table_in_use())
+    table = runtime.table_of(runtime.table_in_use(), runtime.signers_in_use())
     if table is None:
         return None
     if table not in _of_tables:
@@ -382,7 +382,7 @@ def patch(model: nn.Module, example: Any = None, *, table: Optional[Path] = None
     back. `table` takes the place of the one that scout.use named. A weight may be written to, which is seen, but not through
     its .data: a packed copy of it would not follow."""
     if table is not None:
-        runtime.use(table)
+        runtime.use(table, signers=runtime.signers_in_use())
     done = Patched(model)
     proven = _proven_now()
     parameter = next(model.parameters(), None)

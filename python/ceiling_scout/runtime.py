@@ -15,10 +15,10 @@ from . import _run as c
 from .arrays import View, view
 from .errors import ScoutError, Unsupported
 from .sparsity import Sparsity, detect_sparsity
-from .table import Entry, Table, key_of, load
+from .table import Entry, Table, key_of, load, public_keys
 
 Path = Union[str, "os.PathLike[str]"]
-TABLE = "CEILING_SCOUT_TABLE"
+TABLE, SIGNERS = "CEILING_SCOUT_TABLE", "CEILING_SCOUT_SIGNERS"
 log = logging.getLogger("ceiling_scout")
 
 
@@ -123,17 +123,18 @@ class Runner:
     """A device with a table. Any thread may launch at any time. A table that cannot be used is no error: `note` says why,
     and all operations run the library's default. With `near` sizes that lie in a proven range run what its ends run. With
     `tune_ms` an operation that the table does not have is measured for about so long when it is first asked for, and kept
-    in the cache of scout_batch."""
+    in the cache of scout_batch. With `signers`, a file of public keys as in id_ed25519.pub, a table that none of them has
+    signed cannot be used."""
 
     def __init__(self, device: str = "cpu", table: Optional[Path] = None, *, near: bool = False, tune_ms: int = 0,
-                 workspace_bytes: int = 0) -> None:
+                 workspace_bytes: int = 0, signers: Optional[Path] = None) -> None:
         self.device = "cuda:0" if device == "cuda" else device
         self._say = c.Say(lambda _, line: log.warning("%s", line.decode("utf-8", "replace")))
         self._handle = ct.c_void_p()
         self._ops: Dict[str, Any] = {}
         options = c.Options(ct.sizeof(c.Options), int(near), None if table is None else os.fsencode(table),
                             self.device.encode(), os.fsencode(_places.library_path()), workspace_bytes, self._say,
-                            None, tune_ms, 0, None)
+                            None, tune_ms, 0, None, None if signers is None else public_keys(signers))
         error = c.Error()
         _check(_call("run_open", ct.byref(self._handle), ct.byref(options), ct.byref(error)), error)
         # A GPU may still be at a launch when the last reference goes: its runner is closed by hand, or not at all.
@@ -319,15 +320,17 @@ def _free_weight(runner: Runner, handle: Any) -> None:
 
 _lock = threading.Lock()
 _runners: Dict[str, Runner] = {}
-_settings: Dict[str, Any] = {"table": None, "said": False}
+_settings: Dict[str, Any] = {"table": None, "signers": None, "said": False}
 _more: Dict[str, Any] = {}
 
 
-def use(table: Optional[Path], *, near: bool = False, tune_ms: int = 0) -> None:
+def use(table: Optional[Path], *, near: bool = False, tune_ms: int = 0, signers: Optional[Path] = None) -> None:
     """Has matmul, attention, SparseWeight and the operators of PyTorch run by this table from now on; None: by the
-    library's defaults. The other arguments are those of Runner. $CEILING_SCOUT_TABLE names the first table."""
+    library's defaults. The other arguments are those of Runner. $CEILING_SCOUT_TABLE names the first table, and
+    $CEILING_SCOUT_SIGNERS the signers where none are given."""
     with _lock:
-        _settings.update(table=None if table is None else os.fspath(table), said=True)
+        _settings.update(table=None if table is None else os.fspath(table),
+                         signers=None if signers is None else os.fspath(signers), said=True)
         _more.update(near=near, tune_ms=tune_ms)
         _runners.clear()  # those in use stay until they are not
         table_of.cache_clear()
@@ -338,15 +341,20 @@ def table_in_use() -> Optional[str]:
     return _settings["table"] if _settings["said"] else os.environ.get(TABLE) or None
 
 
+def signers_in_use() -> Optional[str]:
+    """The file of public keys that use() named, else the variable; None: a table need not be signed."""
+    return _settings["signers"] or os.environ.get(SIGNERS) or None
+
+
 def lookup(kind: str, **parts: Any) -> Optional[Entry]:
     """As Table.lookup, in the table in use. None: it does not have the operation, or there is no table."""
-    found = table_of(table_in_use())
+    found = table_of(table_in_use(), signers_in_use())
     return None if found is None else found.lookup(kind, **parts)
 
 
 @functools.lru_cache(maxsize=8)
-def table_of(path: Optional[str]) -> Optional[Table]:
-    return None if path is None else load(path)
+def table_of(path: Optional[str], signers: Optional[str]) -> Optional[Table]:
+    return None if path is None else load(path, signers=signers)
 
 
 def runner_of(device: str) -> Runner:
@@ -356,7 +364,7 @@ def runner_of(device: str) -> Runner:
         with _lock:
             found = _runners.get(device)
             if found is None:
-                found = _runners[device] = Runner(device, table_in_use(), **_more)
+                found = _runners[device] = Runner(device, table_in_use(), signers=signers_in_use(), **_more)
     return found
 
 

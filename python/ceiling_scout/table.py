@@ -15,7 +15,9 @@ from . import _dispatch as c
 from ._show import Column, Shown, times
 from .devices import Device, find
 from .dtypes import name_of
-from .errors import TableBad, TableRefused
+from .errors import TableBad, TableRefused, TableUnsigned
+
+Path = Union[str, "os.PathLike[str]"]
 
 CHOICES = ("default", "tuned", "custom")
 Value = Union[None, bool, int, float, str, Sequence[int]]
@@ -170,13 +172,14 @@ def _copied(found: Any) -> Entry:
 class Table(Shown):
     """A dispatch table. Any thread may look up in it, also while another one reloads it."""
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"], device: Optional[Device] = None) -> None:
+    def __init__(self, path: Path, device: Optional[Device] = None, signers: Optional[Path] = None) -> None:
         self.path = os.fspath(path)
         self._handle = ctypes.c_void_p()
         self._lock = threading.Lock()
         note = c.Note()
-        self._finish(c.functions()["open"](ctypes.byref(self._handle), os.fsencode(self.path), _given(device),
-                                        ctypes.byref(note)), note, device)
+        open_it, keys = ("open", []) if signers is None else ("open_signed", [public_keys(signers)])
+        self._finish(c.functions()[open_it](ctypes.byref(self._handle), os.fsencode(self.path), *keys, _given(device),
+                                            ctypes.byref(note)), note, device)
         self._closing = weakref.finalize(self, c.functions()["close"], self._handle.value)
         self._closing.atexit = False
 
@@ -185,6 +188,8 @@ class Table(Shown):
         text = note.text.decode("utf-8", "replace")
         if status == c.REFUSED:
             raise TableRefused(text)
+        if status == c.UNSIGNED:
+            raise TableUnsigned(text)
         if status not in (c.OK, c.WARNED):
             raise TableBad(text)
         if status == c.WARNED and (device is None or "." in device.driver):  # of a branch alone no patch is known
@@ -293,8 +298,18 @@ def _given(device: Optional[Device]) -> Any:
                                  len(device.libraries)))
 
 
-def load(path: Union[str, "os.PathLike[str]"], device: Union[None, str, Device] = None) -> Table:
+def public_keys(path: Path) -> bytes:
+    """What the libraries take of a file of public keys, one a line."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().replace(b"\0", b"?")
+    except OSError as why:
+        raise TableUnsigned(f"signers: {why}") from None
+
+
+def load(path: Path, device: Union[None, str, Device] = None, *, signers: Optional[Path] = None) -> Table:
     """Opens a dispatch table (`analyze dispatch`). With a device ("cpu", "cuda:0", "auto", or a Device) a table of another
     one raises TableRefused: then run the defaults. Without one nothing is compared, so the table may be looked at
-    anywhere, and nothing may be run by it."""
-    return Table(path, find(device) if isinstance(device, str) else device)
+    anywhere, and nothing may be run by it. With `signers`, a file of public keys as in id_ed25519.pub, a table that none of
+    them has signed (`analyze dispatch --sign KEY`) raises TableUnsigned."""
+    return Table(path, find(device) if isinstance(device, str) else device, signers)

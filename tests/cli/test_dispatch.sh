@@ -124,6 +124,45 @@ dispatch hostile -o since.json
 dispatch hostile -o other.json --since since.json
 check "since hostile names: nothing has changed" prints "0 proven now, 0 no longer proven, 0 run as another, 0 new, 0 gone"
 
+# ---- signing: tests/dispatch holds what is signed against the library ----
+if command -v ssh-keygen >/dev/null; then
+    for key in "ed25519 mine" "ecdsa old"; do ssh-keygen -q -t "${key% *}" -N '' -f "${key#* }"; done
+    dispatch plain -o signed.json --sign mine
+    check "signed: exit 0" exits 0
+    check "signed: a signature of ssh-keygen's" grep -qx -- '-----BEGIN SSH SIGNATURE-----' signed.json.sig
+    cp signed.json.sig before.sig
+    dispatch plain -o signed.json
+    check "not signed again: exit 0" exits 0
+    check "not signed again: the old signature is told" prints "signs the table that was here before; --sign KEY makes a new one"
+    check "not signed again: it stays" same signed.json.sig before.sig
+    dispatch rival -o signed.json --sign mine.pub # the private key lies beside it
+    check "by the public half's name: exit 0" exits 0
+    check "by the public half's name: another table, another signature" test -n "$(cmp signed.json.sig before.sig)"
+    mkdir -p none
+    unsigned() { # WHAT CODE COMMAND…
+        rm -f unsigned.json*
+        run "${@:3}" dispatch plain -o unsigned.json --sign "$key"
+        check "$1: exit $2" exits "$2"
+        check "$1: the table is there, and said not to be signed" test -s unsigned.json -a "${STDERR/unsigned.json is written, and not signed: /}" != "$STDERR"
+        check "$1: no signature" absent unsigned.json.sig
+    }
+    key=old
+    unsigned "a key of another type" 2 "$ANALYZE"
+    check "a key of another type: what to do" says "make a key with ssh-keygen -t ed25519"
+    key=nowhere
+    unsigned "no key" 4 "$ANALYZE"
+    check "no key: ssh-keygen says why" says "ssh-keygen says why above"
+    key=mine
+    unsigned "no ssh-keygen" 4 env "PATH=$PWD/none" "$ANALYZE"
+    check "no ssh-keygen: what to do" says "there is no ssh-keygen in PATH; install OpenSSH's client"
+    printf '#!/bin/sh\necho nonsense\n' >none/ssh-keygen && chmod +x none/ssh-keygen
+    unsigned "one that says something else" 2 env "PATH=$PWD/none:$PATH" "$ANALYZE"
+    printf '#!/bin/sh\nkill -9 $$\n' >none/ssh-keygen
+    unsigned "one that is killed" 4 env "PATH=$PWD/none:$PATH" "$ANALYZE"
+else
+    skip "ssh-keygen is not installed: nothing is signed"
+fi
+
 # ---- what cannot be ----
 dispatch_refused "no output" 2 plain
 dispatch_refused "no folder" 2 -o refused.json

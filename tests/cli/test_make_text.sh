@@ -60,6 +60,7 @@ for text in "${texts[@]}"; do
     done
 done
 
+mkdir -p deployed/m && touch deployed/m/dispatch.json
 rm -f seen
 run make -s -C recorded PROGRAMS= PROFILE=top3 MODEL=m.onnx profile
 check "PROFILE=top3: how many" arrived PROFILE_COUNTERS=3
@@ -68,6 +69,10 @@ for text in "${texts[@]}"; do
     run make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" "GPUS=$text" zoo
     check "GPUS, typed, ${text@Q}: as typed" arrived "ZOO_GPUS=$text"
     check "GPUS, typed, ${text@Q}: nothing ran" nothing_ran
+    rm -f seen
+    run make -s -C recorded PROGRAMS= "ANALYZE=$PWD/recorder" "OUT=$PWD/deployed" "SIGN=$text" dispatch
+    check "SIGN, typed, ${text@Q}: as typed" arrived "ZOO_SIGN=$text"
+    check "SIGN, typed, ${text@Q}: nothing ran" nothing_ran
 done
 rm -f seen
 run env GPUS=8 PROFILE=x make -s -C recorded PROGRAMS= "FRONT=$PWD/recorder" zoo

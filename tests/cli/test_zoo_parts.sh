@@ -155,7 +155,7 @@ for part, one in zip(parts, whole):
 CODE
 
 # ---- one table of all models, and what has changed in it ----
-deploy() { run make -s -C "$ROOT" "ANALYZE=$PWD/house/bin/analyze" PROGRAMS= "OUT=${1:-$PWD/out}" dispatch; }
+deploy() { run make -s -C "$ROOT" "ANALYZE=$PWD/house/bin/analyze" PROGRAMS= "OUT=${1:-$PWD/out}" "${@:2}" dispatch; }
 mkdir nothing
 deploy "$PWD/nothing"
 check "make dispatch: nothing was measured: not done" test "$EXIT" -ne 0
@@ -166,4 +166,11 @@ check "make dispatch: all models are in it" python3 -c 'import json; m = json.lo
 check "make dispatch: the first has none before it" test "$(grep -c '  since ' stdout.txt)" = 0
 deploy
 check "make dispatch: what has changed since" grep -qE "^  since .*/out/dispatch.json: 0 proven now, 0 no longer proven, 0 run as another, 0 new, 0 gone$" stdout.txt
+if command -v ssh-keygen >/dev/null; then
+    ssh-keygen -q -t ed25519 -N '' -f key
+    deploy "$PWD/out" "SIGN=$PWD/key"
+    check "make dispatch SIGN=: a signature" ssh-keygen -q -Y check-novalidate -n ceiling-scout -s out/dispatch.json.sig -f key.pub <out/dispatch.json
+else
+    skip "ssh-keygen is not installed: nothing is signed"
+fi
 finish

@@ -88,6 +88,51 @@ driver=570.1
 check "another branch of the driver is refused" refused
 check "another branch of the driver: both are named" says "driver 580.1, here it is 570.1: it is not used"
 
+# ---- signed ----
+if command -v ssh-keygen >/dev/null; then
+    driver=580.1
+    new_key() { ssh-keygen -q -t "$1" -N '' -C "$2" -f "$scratch/$2" </dev/null; } # TYPE NAME
+    signed_by() { bin/analyze dispatch "$scratch/plain" -o "$scratch/plain.json" --sign "$scratch/$1" >"$scratch/signed.txt" 2>&1; }
+    opened_by() { SIGNERS=$(cat "${@/#/$scratch/}") lookup 64; } # NAME.pub…
+    unsigned() {                                                 # TEXT NAME.pub…
+        local code=0
+        opened_by "${@:2}" || code=$?
+        ((code == 3)) && says "$1"
+    }
+    opened_by_any() { says "64 rows: lib algo=7" && opened_by mine.pub && says "64 rows: lib algo=7"; }
+    check "a key is made" new_key ed25519 mine
+    check "another one" new_key ed25519 theirs
+    check "one of another type" new_key ecdsa old
+    check "no signature yet" unsigned "plain.json.sig: No such file or directory" mine.pub
+    check "it needs none where none is demanded" lookup 64
+    check "analyze signs" signed_by mine
+    check "its signature is that of ssh-keygen" ssh-keygen -q -Y check-novalidate -n ceiling-scout -s "$scratch/plain.json.sig" -f "$scratch/mine.pub" \
+        <"$scratch/plain.json"
+    check "a signed table" opened_by_any
+    check "by one of several" opened_by theirs.pub mine.pub
+    check "by none of them" unsigned "it is signed by a key that is none of the signers'" theirs.pub
+    check "no key" unsigned "line 1 of the signers is no public key of the type ssh-ed25519" old.pub
+    printf ' ' >>"$scratch/plain.json"
+    check "a table that was changed" unsigned "its signature is of another table" mine.pub
+    sign_as() { ssh-keygen -q -Y sign -n "$1" -f "$scratch/mine" <"$scratch/plain.json" >"$scratch/plain.json.sig"; } # PURPOSE
+    check "signed by ssh-keygen itself" sign_as ceiling-scout
+    check "is signed as well" opened_by mine.pub
+    check "signed for something else" sign_as file
+    check "is not signed" unsigned "it must be made with -n ceiling-scout" mine.pub
+    truncate -s 5000 "$scratch/plain.json.sig"
+    check "a signature that is too large for one" unsigned "it is not a file, or too large for one" mine.pub
+    many() { # whatever the key and the bytes
+        local left
+        for ((left = 40; left > 0; left--)); do
+            rm -f "$scratch/some" "$scratch/some.pub"
+            new_key ed25519 some && signed_by some && opened_by some.pub || return 1
+        done
+    }
+    check "forty keys, and forty signatures" many
+else
+    skip "ssh-keygen is not installed"
+fi
+
 # ---- threads ----
 if clang -fsanitize=thread -x c -o "$scratch/tsan" - <<<'int main(void) { return 0; }' 2>/dev/null && "$scratch/tsan"; then
     check "the reload test builds with the thread sanitizer" clang -std=c11 -D_GNU_SOURCE -O1 -g -fsanitize=thread -I. -o "$scratch/tsan" \

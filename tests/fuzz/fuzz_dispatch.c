@@ -1,5 +1,7 @@
 /* The libFuzzer target of libscout_dispatch's reader: any bytes may be refused, with one line; what is accepted must
- * find its own entries, stay within its memory, and be the same table once more. */
+ * find its own entries, stay within its memory, and be the same table once more. The same bytes as a signature, and as
+ * public keys. */
+#include "dispatch/dispatch_signature.h"
 #include "dispatch/dispatch_table.h"
 #include "dispatch/scout_dispatch.h"
 
@@ -36,11 +38,28 @@ static void find_all(const scout_dispatch_view *view) {
     if (scout_dispatch_at(view, count)) abort();
 }
 
+/* Whatever holds is of this table alone. */
+static void verify(const char *data, size_t size) {
+    static const char table[] = "a table\n";
+    char why[160] = "", *lines = malloc(size + 1);
+    dispatch_signers signers;
+    if (!lines) abort();
+    memcpy(lines, data, size);
+    lines[size] = 0;
+    if (!dispatch_signers_read(&signers, lines, why, sizeof why)) is_one_line(why);
+    free(lines);
+    if (!dispatch_signature_holds(NULL, data, size, table, sizeof table - 1, why, sizeof why))
+        is_one_line(why);
+    else if (dispatch_signature_holds(NULL, data, size, table, sizeof table - 2, why, sizeof why))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const scout_dispatch_library libraries[] = {{"cublaslt", "13.1.0"}};
     scout_dispatch_device here = {.name = "GPU", .capability = "9.0", .driver = "580.1", .libraries = libraries};
     scout_dispatch *d;
     scout_dispatch_note note;
+    verify((const char *)data, size);
     here.library_count = 1;
     const scout_dispatch_device *device = size > 0 && data[size - 1] == '\n' ? &here : NULL;
     const scout_dispatch_status status = scout_dispatch_open_text(&d, (const char *)data, size, device, &note);

@@ -65,6 +65,7 @@ for file in tests/dispatch/seeds/*.json; do
     tr -d '\n' <"$file" >"$out/dispatch/seeds/${file##*/}"
     cp "$file" "$out/dispatch/seeds/compared_${file##*/}"
 done
+cp tests/dispatch/seeds/*.sig tests/dispatch/seeds/*.pub "$out/dispatch/seeds/"
 
 # A log's last lines may be all that comes back from another machine: a short input, what was wrong with it, and where.
 say_why() { # FOLDER

@@ -5,11 +5,13 @@ import gc
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import ceiling_scout as scout
 from ceiling_scout import arrays
@@ -244,6 +246,41 @@ class Weights(unittest.TestCase):
             got = scout.matmul(matrix(2, 2), matrix(2, 2))
         self.assertIn("measured with device Other", said.output[0])
         self.assertEqual(got.tolist(), product(matrix(2, 2), matrix(2, 2)))
+
+    @unittest.skipUnless(shutil.which("ssh-keygen"), "ssh-keygen is not installed")
+    def test_a_table_that_must_be_signed(self):
+        here = os.path.join(self.folder.name, "keys")
+        os.mkdir(here)
+        for name in ("ours", "theirs"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", os.path.join(here, name)], check=True)
+        ours, theirs = (os.path.join(here, name + ".pub") for name in ("ours", "theirs"))
+        key = scout.key_of("gemm", shape=(16, 32, 64), dtype="fp32")
+        path = table(self.folder.name, (key, "cpu_tiled", ""))
+        with self.assertRaisesRegex(scout.TableUnsigned, "there is no signature in"):
+            scout.load(path, signers=ours)
+        with self.assertLogs("ceiling_scout", "WARNING"):
+            self.assertFalse(scout.Runner("cpu", path, signers=ours).has_table)
+        subprocess.run(["ssh-keygen", "-q", "-Y", "sign", "-n", "ceiling-scout", "-f", ours[:-4], path], check=True)
+        opened = scout.load(path, signers=ours)
+        self.assertEqual(len(opened), 1)
+        self.assertTrue(scout.Runner("cpu", path, signers=ours).has_table)
+        with self.assertRaisesRegex(scout.TableUnsigned, "none of the signers"):
+            scout.load(path, signers=theirs)
+        for signers in (os.path.join(here, "none"), ours[:-4]):  # no file; one that is no public key
+            for opens in (scout.load, lambda p, signers: scout.Runner("cpu", p, signers=signers).has_table or scout.load(p, signers=signers)):
+                with self.assertRaises(scout.TableUnsigned):
+                    opens(path, signers=signers)
+        with unittest.mock.patch.dict(os.environ, CEILING_SCOUT_SIGNERS=theirs):
+            scout.use(path)  # the demand of the environment stays
+            with self.assertRaises(scout.TableUnsigned):
+                scout.lookup("gemm", shape=(16, 32, 64), dtype="fp32")
+            scout.use(path, signers=ours)
+            self.assertEqual(scout.lookup("gemm", shape=(16, 32, 64), dtype="fp32").implementation, "cpu_tiled")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("\n")
+        with self.assertRaisesRegex(scout.TableUnsigned, "its signature is of another table"):
+            opened.reload(path)
+        self.assertEqual(len(opened), 1)
 
     def test_what_is_not_listed_can_be_tuned(self):
         runner = scout.Runner("cpu", tune_ms=50)

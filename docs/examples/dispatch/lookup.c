@@ -43,7 +43,9 @@ int main(int argc, char **argv) {
     }
     scout_dispatch *table;
     scout_dispatch_note note;
-    const scout_dispatch_status status = scout_dispatch_open(&table, argv[1], &device, &note);
+    const char *signers = told("SIGNERS", NULL); /* public keys: a table that none of them has signed is not used */
+    const scout_dispatch_status status = signers ? scout_dispatch_open_signed(&table, argv[1], signers, &device, &note)
+                                                 : scout_dispatch_open(&table, argv[1], &device, &note);
     if (status != SCOUT_DISPATCH_OK) fprintf(stderr, "lookup: %s\n", note.text);
     if (!table) return 3; /* an engine goes on with the defaults */
 

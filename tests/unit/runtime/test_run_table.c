@@ -141,6 +141,29 @@ static void a_table_of_another_device_is_refused(void) {
     scout_run_close(run);
 }
 
+/* tests/python has one that is. */
+static void a_table_that_none_has_signed_is_refused(void) {
+    run_said said = {0};
+    scout_run_error none;
+    scout_run *run;
+    const scout_run_options options = {.size = sizeof options,
+                                       .table = run_table(three_entries(), NULL),
+                                       .say = run_say,
+                                       .context = &said,
+                                       .signers =
+                                           "ssh-ed25519 "
+                                           "AAAAC3NzaC1lZDI1NTE5AAAAIMWy61DuDWAn+DV0sSqgbX9qRCsM6vEWwqoNur7jYz7h"};
+    UNIT_INT(scout_run_open(&run, &options, &none), SCOUT_RUN_OK);
+    product p = make(8, 16, 32);
+    UNIT_INT(scout_run_has_table(run), 0);
+    UNIT_CHECK(strstr(scout_run_table_note(run), "a signed table is demanded") != NULL);
+    UNIT_INT(launch(run, &p), SCOUT_RUN_OK);
+    UNIT_CHECK(right(&p, &p.b));
+    counts_are(run, 0, 1, 0, 0);
+    drop(&p);
+    scout_run_close(run);
+}
+
 static void a_shape_between_two_is_found_where_that_is_asked(void) {
     static char text[4096];
     snprintf(text, sizeof text, "%s",
@@ -278,6 +301,7 @@ int main(void) {
     UNIT_RUN(a_choice_that_is_gone_is_said_once);
     UNIT_RUN(what_is_not_listed_is_said_once);
     UNIT_RUN(a_table_of_another_device_is_refused);
+    UNIT_RUN(a_table_that_none_has_signed_is_refused);
     UNIT_RUN(a_shape_between_two_is_found_where_that_is_asked);
     UNIT_RUN(a_packed_weight_is_of_one_operation);
     UNIT_RUN(a_sparse_weight_runs_what_its_zeros_are_listed_with);
