@@ -159,7 +159,7 @@ check "no baseline: the table says what is missing" grep -qE '^missing in it: 1 
 check "no baseline: run.json counts it" python3 -c '
 import json
 t = json.load(open("heavy/run.json"))["totals"]
-exit(not (t["missing"] == 1 and t["missing_us"] > 1e5 and t["model_us"] == t["missing_us"] + t["baseline_us"]))'
+raise SystemExit(not (t["missing"] == 1 and t["missing_us"] > 1e5 and t["model_us"] == t["missing_us"] + t["baseline_us"]))'
 check "no baseline: the others' shares are of all of it" grep -qF '"priority": "LOW"' heavy/reports/square.json
 
 # ---- something else in a report's place ----
