@@ -167,30 +167,54 @@ static bool add_all(const settings *s, const study_group *g, json_t *root, outco
     return true;
 }
 
-/* Read with the reader of deployment: a table that the library refuses is not written. */
-static dispatch_table *checked(const json_t *root, status *st) {
-    char why[512] = "out of memory; free some and run again";
-    char *text = json_dumps(root, JSON_COMPACT);
-    dispatch_table *t = text ? dispatch_table_read(text, strlen(text), why, sizeof why) : NULL;
-    if (!t) status_set(st, STATUS_INPUT, "no table can be made of the reports: %s", why);
+/* The bytes of the table, and how deployment reads them: what the library refuses is not written. Both are the
+ * caller's. */
+static char *checked(const json_t *root, size_t *size, dispatch_table **t, status *st) {
+    char why[512];
+    char *text = json_text(root, size, st);
+    if (text && (*t = dispatch_table_read(text, *size, why, sizeof why))) return text;
+    if (text) status_set(st, STATUS_INPUT, "no table can be made of the reports: %s", why);
     free(text);
-    return t;
+    return NULL;
 }
 
-/* The header is ready before the table is in its place. */
+static const char *beside_of(const settings *s, char *path, size_t room) {
+    return snprintf(path, room, "%s.sig", s->output) < (int)room ? path : NULL;
+}
+
+/* Of what is signed, what the signature is of is in this program's memory alone. */
+static bool begin_signature(const settings *s, const files_out *table, const char *text, size_t size, files_out *out,
+                            status *st) {
+    char path[4096];
+    table_signature made;
+    if (table->direct || !beside_of(s, path, sizeof path))
+        return status_fail(st, STATUS_USAGE, "--sign: -o names no file that a signature could lie beside");
+    if (!table_sign(text, size, s->sign, &made, st) || !files_begin(out, path, st)) return false;
+    files_append(out, made.text, made.size);
+    return true;
+}
+
+/* All files are ready before the first is in its place. The signature comes first: without it nothing is replaced. */
 static bool save(const settings *s, const study_group *g, const json_t *root, status *st) {
-    files_out header;
-    dispatch_table *t = checked(root, st);
-    if (!t) return false;
-    bool good = !s->header || files_begin(&header, s->header, st);
-    if (good && s->header) table_header_write(&header, t, s->prefix, g->model ? g->model : "");
-    dispatch_table_free(t);
-    if (!good) return false;
-    if (!json_save(s->output, root, st)) {
-        if (s->header) files_abort(&header);
-        return false;
+    files_out table, signature, header, *ready[3];
+    dispatch_table *t = NULL;
+    size_t size = 0;
+    int count = 0, done = 0;
+    char *text = checked(root, &size, &t, st);
+    bool good = text && files_begin(&table, s->output, st);
+    const bool begun = good;
+    if (good && s->sign && (good = begin_signature(s, &table, text, size, &signature, st))) ready[count++] = &signature;
+    if (begun) ready[count++] = &table;
+    if (good) files_append(&table, text, size);
+    if (good && s->header && (good = files_begin(&header, s->header, st))) {
+        table_header_write(&header, t, s->prefix, g->model ? g->model : "");
+        ready[count++] = &header;
     }
-    return !s->header || files_commit(&header, st);
+    while (good && done < count) good = files_commit(ready[done++], st);
+    while (done < count) files_abort(ready[done++]);
+    dispatch_table_free(t);
+    free(text);
+    return good;
 }
 
 static void show(const settings *s, const study_group *g, const outcome *o) {
@@ -206,12 +230,10 @@ static void show(const settings *s, const study_group *g, const outcome *o) {
 }
 
 /* A signature that is left behind is of the table before. */
-static bool sign(const settings *s, status *st) {
-    char beside[4096];
-    if (s->sign) return table_sign(s->output, s->sign, st);
-    if (snprintf(beside, sizeof beside, "%s.sig", s->output) < (int)sizeof beside && access(beside, F_OK) == 0)
-        status_print(stdout, beside, NULL, "signs the table that was here before; --sign KEY makes a new one");
-    return true;
+static void tell_signature(const settings *s) {
+    char path[4096];
+    if (!s->sign && beside_of(s, path, sizeof path) && access(path, F_OK) == 0)
+        status_print(stdout, path, NULL, "signs the table that was here before; --sign KEY makes a new one");
 }
 
 /* A merged table's measurements cannot be repeated here. */
@@ -232,7 +254,8 @@ static status_code tabulate(const settings *s, const study *data, status *st) {
     bool good = root && (before || !s->since) && add_all(s, g, root, &o, st) && save(s, g, root, st);
     left_out_more(o.unfit > LEFT_OUT_NAMED ? o.unfit - LEFT_OUT_NAMED : 0, "report");
     if (good) show(s, g, &o);
-    good = good && (!before || table_changes_tell(root, before, s->since, stdout, st)) && sign(s, st);
+    if (good) tell_signature(s);
+    good = good && (!before || table_changes_tell(root, before, s->since, stdout, st));
     json_decref(before);
     json_decref(root);
     if (!good) return st->code;

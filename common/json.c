@@ -266,6 +266,23 @@ bool json_save(const char *path, const json_t *root, status *st) {
     return json_stream_commit(&s, st);
 }
 
+char *json_text(const json_t *root, size_t *size, status *st) {
+    char *text = NULL;
+    json_stream s;
+    FILE *out = open_memstream(&text, size);
+    bool good = out != NULL;
+    if (good) {
+        json_stream_begin_on(&s, out);
+        save_value(&s, NULL, root);
+        good = json_stream_end(&s, st);
+        if (fclose(out) != 0 && good) good = false;
+    }
+    if (good) return text;
+    if (st->code == STATUS_OK) status_set(st, STATUS_ENVIRONMENT, "out of memory; free some and run again");
+    free(text);
+    return NULL;
+}
+
 enum { SAVED_AT_ONCE = 32 };
 
 static bool save_some(json_stream *streams, const char *const *paths, json_t *const *roots, int count, status *st) {

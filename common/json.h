@@ -51,6 +51,8 @@ json_t *json_finish(json_builder *b, json_t *root, status *st);
 
 /* Members in the order in which they were put; the same tree gives the same bytes everywhere. */
 bool json_save(const char *path, const json_t *root, status *st);
+/* The same bytes, with a NUL behind them; the caller's (free). NULL: st says why. */
+char *json_text(const json_t *root, size_t *size, status *st);
 
 /* Several files of one folder, which takes the disk little longer than one. false: st has the first failure, and the
  * others are in place. */

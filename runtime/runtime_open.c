@@ -74,13 +74,20 @@ void runtime_cores_restore(const runtime_cores *cores) {
 
 /* ---- options ---- */
 
-/* Members beyond the caller's size are as usual. */
+/* Members beyond the caller's size are as usual. What lies behind the size known here must not be set: a demand that
+ * this library does not know would else be dropped without a word. */
 static bool read_options(scout_run_options *to, const scout_run_options *from, scout_run_error *error) {
     memset(to, 0, sizeof *to);
     if (from && (from->size < offsetof(scout_run_options, table) || from->size > 1 << 16)) {
         runtime_say(error, SCOUT_RUN_INVALID, "expected options.size to be sizeof(scout_run_options)");
         return false;
     }
+    for (uint32_t k = sizeof *to; from && k < from->size; k++)
+        if (((const unsigned char *)from)[k] != 0) {
+            runtime_say(error, SCOUT_RUN_INVALID,
+                        "expected no options that this library does not know; use a newer one");
+            return false;
+        }
     if (from) memcpy(to, from, from->size < sizeof *to ? from->size : sizeof *to);
     if (!to->device) to->device = "cpu";
     return true;

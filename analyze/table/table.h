@@ -5,6 +5,7 @@
 #include "common/files.h"
 #include "common/json.h"
 #include "common/status.h"
+#include "dispatch/dispatch_signature.h"
 #include "dispatch/dispatch_table.h"
 
 #include <jansson.h>
@@ -51,8 +52,12 @@ bool table_merge_alike(const json_t *a, const json_t *b);
  * false: out of memory. */
 bool table_changes_tell(const json_t *root, const json_t *before, const char *path, FILE *out, status *st);
 
-/* table_sign.c: signs a table that is written, with a key for ssh-keygen, into TABLE.json.sig. */
-bool table_sign(const char *path, const char *key, status *st);
+/* table_sign.c: what TABLE.json.sig holds, by a key for ssh-keygen. */
+typedef struct table_signature {
+    char text[DISPATCH_SIGNATURE_BYTES];
+    size_t size;
+} table_signature;
+bool table_sign(const char *text, size_t size, const char *key, table_signature *made, status *st);
 
 /* Gives each entry of dispatch.json its member `ranges`. Keys are canonical and each is there once. `count`: how many
  * were found. false: out of memory. */

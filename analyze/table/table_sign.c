@@ -1,16 +1,15 @@
-/* Owns the signature beside a table: TABLE.json.sig, made by ssh-keygen, so that keys, passphrases and agents are its
- * affair, and held against the reader of deployment before it is written. */
+/* Owns the signature of a table: made by ssh-keygen, so that keys, passphrases and agents are its affair, and held
+ * against the reader of deployment. What is signed is what the program holds: nothing is read back that others could
+ * change. */
 #include "analyze/table/table.h"
 
-#include "common/files.h"
 #include "dispatch/dispatch_signature.h"
-#include "dispatch/dispatch_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,28 +51,37 @@ static ptrdiff_t ask(int table, const char *key, char *out, size_t room) {
     return error == 0 && WIFEXITED(state) && WEXITSTATUS(state) == 0 ? (ptrdiff_t)used : -1;
 }
 
-bool table_sign(const char *path, const char *key, status *st) {
-    char signature[DISPATCH_SIGNATURE_BYTES], why[160], beside[4096];
-    size_t size = 0;
-    if (snprintf(beside, sizeof beside, "%s.sig", path) >= (int)sizeof beside)
-        return status_fail(st, STATUS_USAGE, "%s: the name of its signature is too long", path);
-    char *text = files_read(path, DISPATCH_TABLE_BYTES, &size, st);
-    if (!text) return false;
-    const int table = open(path, O_RDONLY | O_CLOEXEC);
-    const ptrdiff_t count = table < 0 ? -1 : ask(table, key, signature, sizeof signature);
+/* A file without a name, at its beginning; -1: errno says why. */
+static int nameless(const char *text, size_t size) {
+    const int fd = memfd_create("table", MFD_CLOEXEC);
+    for (size_t done = 0; fd >= 0 && done < size;) {
+        const ssize_t n = write(fd, text + done, size - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            const int error = errno;
+            close(fd);
+            errno = error;
+            return -1;
+        }
+        done += (size_t)n;
+    }
+    if (fd >= 0) lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+bool table_sign(const char *text, size_t size, const char *key, table_signature *made, status *st) {
+    char why[160];
+    fflush(NULL); /* what was said so far comes before what ssh-keygen says */
+    const int table = nameless(text, size);
+    const ptrdiff_t count = table < 0 ? -1 : ask(table, key, made->text, sizeof made->text);
     const int error = errno;
-    bool good = false;
     if (table >= 0) close(table);
     if (count < 0)
-        status_set(st, STATUS_ENVIRONMENT, "%s is written, and not signed: %s", path,
-                   error == 0        ? "ssh-keygen says why above"
-                   : error == ENOENT ? "there is no ssh-keygen in PATH; install OpenSSH's client"
-                                     : strerror(error));
-    else if (!dispatch_signature_holds(NULL, signature, (size_t)count, text, size, why, sizeof why))
-        status_set(st, STATUS_USAGE, "%s is written, and not signed: %s; make a key with ssh-keygen -t ed25519", path,
-                   why);
-    else
-        good = files_write(beside, signature, (size_t)count, st);
-    free(text);
-    return good;
+        return status_fail(st, STATUS_ENVIRONMENT, "no table is written, for it is not signed: %s",
+                           error == 0        ? "ssh-keygen says why above; a passphrase wants a terminal or an agent"
+                           : error == ENOENT ? "there is no ssh-keygen in PATH; install OpenSSH's client"
+                                             : strerror(error));
+    made->size = (size_t)count;
+    if (dispatch_signature_holds(NULL, made->text, made->size, text, size, why, sizeof why)) return true;
+    return status_fail(st, STATUS_USAGE, "no table is written: %s; name a plain key of ssh-keygen -t ed25519", why);
 }

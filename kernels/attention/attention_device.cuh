@@ -14,7 +14,7 @@ static constexpr float log2e = 1.4426950408889634f;
 /* The end of the keys that a sequence has. */
 static __device__ __forceinline__ int64_t sequence_end(const attention_shape &s, const int32_t *lengths, int64_t b) {
     const int64_t end = lengths ? (int64_t)lengths[b] + 1 : s.keys;
-    return end < s.keys ? end : s.keys;
+    return end < 0 ? 0 : end < s.keys ? end : s.keys;
 }
 
 /* The keys [first, end) that a query sees by its place, of those before `all`. */

@@ -107,9 +107,10 @@ int attention_tiled_launch(const attention_tiled_plan *plan, const attention_ten
 
 /* --- attention_lengths --- */
 
-/* Sequence lengths as a library takes them: of_queries[s] = queries and of_keys[s] = last[s] + 1 for every sequence. */
+/* Sequence lengths as a library takes them: of_queries[s] = queries and of_keys[s] = last[s] + 1 for every sequence,
+ * but no less than 0 and no more than `keys`. */
 int attention_lengths(int32_t *of_queries, int32_t *of_keys, const int32_t *last, int64_t batch, int32_t queries,
-                      void *stream);
+                      int32_t keys, void *stream);
 
 #ifdef __cplusplus
 }

@@ -48,6 +48,7 @@ __device__ void see(const whole_attention_problem &p, const place &at, shared_st
     const int64_t query = at.query + r;
     int64_t first = 0, end = p.keys;
     if (p.lengths && p.lengths[at.sequence] + (int64_t)1 < end) end = p.lengths[at.sequence] + (int64_t)1;
+    if (end < 0) end = 0;
     if (p.causal) {
         const int64_t behind = p.past + query + 1;
         if (behind < end) end = behind;

@@ -13,12 +13,12 @@ from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
 from . import _places, arrays
 from . import _run as c
 from .arrays import View, view
-from .errors import ScoutError, Unsupported
+from .errors import ScoutError, TableUnsigned, Unsupported
 from .sparsity import Sparsity, detect_sparsity
-from .table import Entry, Table, key_of, load, public_keys
+from .table import SIGNERS, Entry, Table, key_of, load, public_keys
 
 Path = Union[str, "os.PathLike[str]"]
-TABLE, SIGNERS = "CEILING_SCOUT_TABLE", "CEILING_SCOUT_SIGNERS"
+TABLE = "CEILING_SCOUT_TABLE"
 log = logging.getLogger("ceiling_scout")
 
 
@@ -124,7 +124,7 @@ class Runner:
     and all operations run the library's default. With `near` sizes that lie in a proven range run what its ends run. With
     `tune_ms` an operation that the table does not have is measured for about so long when it is first asked for, and kept
     in the cache of scout_batch. With `signers`, a file of public keys as in id_ed25519.pub, a table that none of them has
-    signed cannot be used."""
+    signed cannot be used; without, $CEILING_SCOUT_SIGNERS names them."""
 
     def __init__(self, device: str = "cpu", table: Optional[Path] = None, *, near: bool = False, tune_ms: int = 0,
                  workspace_bytes: int = 0, signers: Optional[Path] = None) -> None:
@@ -132,9 +132,16 @@ class Runner:
         self._say = c.Say(lambda _, line: log.warning("%s", line.decode("utf-8", "replace")))
         self._handle = ct.c_void_p()
         self._ops: Dict[str, Any] = {}
+        keys, signers = None, (os.environ.get(SIGNERS) or None) if signers is None else signers
+        if signers is not None:
+            try:
+                keys = public_keys(signers)
+            except TableUnsigned as why:  # no table is used, as of another device
+                log.warning("%s", why)
+                keys = b""
         options = c.Options(ct.sizeof(c.Options), int(near), None if table is None else os.fsencode(table),
                             self.device.encode(), os.fsencode(_places.library_path()), workspace_bytes, self._say,
-                            None, tune_ms, 0, None, None if signers is None else public_keys(signers))
+                            None, tune_ms, 0, None, keys)
         error = c.Error()
         _check(_call("run_open", ct.byref(self._handle), ct.byref(options), ct.byref(error)), error)
         # A GPU may still be at a launch when the last reference goes: its runner is closed by hand, or not at all.
@@ -326,8 +333,8 @@ _more: Dict[str, Any] = {}
 
 def use(table: Optional[Path], *, near: bool = False, tune_ms: int = 0, signers: Optional[Path] = None) -> None:
     """Has matmul, attention, SparseWeight and the operators of PyTorch run by this table from now on; None: by the
-    library's defaults. The other arguments are those of Runner. $CEILING_SCOUT_TABLE names the first table, and
-    $CEILING_SCOUT_SIGNERS the signers where none are given."""
+    library's defaults. The other arguments are those of Runner. Each call says all of them anew.
+    $CEILING_SCOUT_TABLE names the first table."""
     with _lock:
         _settings.update(table=None if table is None else os.fspath(table),
                          signers=None if signers is None else os.fspath(signers), said=True)
@@ -342,8 +349,9 @@ def table_in_use() -> Optional[str]:
 
 
 def signers_in_use() -> Optional[str]:
-    """The file of public keys that use() named, else the variable; None: a table need not be signed."""
-    return _settings["signers"] or os.environ.get(SIGNERS) or None
+    """The file of public keys that use() named; None: that of the variable, or none."""
+    found: Optional[str] = _settings["signers"]
+    return found
 
 
 def lookup(kind: str, **parts: Any) -> Optional[Entry]:

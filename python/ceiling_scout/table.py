@@ -18,6 +18,7 @@ from .dtypes import name_of
 from .errors import TableBad, TableRefused, TableUnsigned
 
 Path = Union[str, "os.PathLike[str]"]
+SIGNERS = "CEILING_SCOUT_SIGNERS"
 
 CHOICES = ("default", "tuned", "custom")
 Value = Union[None, bool, int, float, str, Sequence[int]]
@@ -177,6 +178,7 @@ class Table(Shown):
         self._handle = ctypes.c_void_p()
         self._lock = threading.Lock()
         note = c.Note()
+        signers = (os.environ.get(SIGNERS) or None) if signers is None else signers
         open_it, keys = ("open", []) if signers is None else ("open_signed", [public_keys(signers)])
         self._finish(c.functions()[open_it](ctypes.byref(self._handle), os.fsencode(self.path), *keys, _given(device),
                                             ctypes.byref(note)), note, device)
@@ -311,5 +313,6 @@ def load(path: Path, device: Union[None, str, Device] = None, *, signers: Option
     """Opens a dispatch table (`analyze dispatch`). With a device ("cpu", "cuda:0", "auto", or a Device) a table of another
     one raises TableRefused: then run the defaults. Without one nothing is compared, so the table may be looked at
     anywhere, and nothing may be run by it. With `signers`, a file of public keys as in id_ed25519.pub, a table that none of
-    them has signed (`analyze dispatch --sign KEY`) raises TableUnsigned."""
+    them has signed (`analyze dispatch --sign KEY`) raises TableUnsigned. $CEILING_SCOUT_SIGNERS names them where none are
+    given."""
     return Table(path, find(device) if isinstance(device, str) else device, signers)

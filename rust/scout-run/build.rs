@@ -11,12 +11,10 @@ fn main() {
         return;
     }
     let program = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".to_string());
-    let found = Command::new(&program).args(["--libs-only-L", "scout_run"]).output();
+    let found = Command::new(&program).args(["--variable=libdir", "scout_run"]).output();
     match found {
         Ok(said) if said.status.success() => {
-            for word in String::from_utf8_lossy(&said.stdout).split_whitespace() {
-                println!("cargo:rustc-link-search=native={}", word.trim_start_matches("-L"));
-            }
+            println!("cargo:rustc-link-search=native={}", String::from_utf8_lossy(&said.stdout).trim_end());
         }
         _ => panic!(
             "libscout_run is not found: `make install` of Ceiling Scout, then set PKG_CONFIG_PATH to its lib/pkgconfig, \

@@ -45,11 +45,12 @@ static inline attention_problem attention_problem_of(const scout_op *op) {
 }
 
 /* The keys that a query sees by its place and its sequence's length: [*first, *end). `last`: of a sequence, the number
- * in the tensor `lengths`: its last key's place; where there is no such tensor, keys - 1. */
+ * in the tensor `lengths`: its last key's place; where there is no such tensor, keys - 1. What is in that tensor is
+ * only known as it runs: a place before the first key is no key, one behind the last is the last. */
 static inline void attention_visible(const attention_problem *p, int64_t query, int64_t last, int64_t *first,
                                      int64_t *end) {
     *first = 0;
-    *end = last + 1;
+    *end = last < 0 ? 0 : last < p->keys ? last + 1 : p->keys;
     if (!p->causal) return;
     if (p->past + query + 1 < *end) *end = p->past + query + 1;
     if (p->window > 0 && p->past + query + 1 - p->window > 0) *first = p->past + query + 1 - p->window;

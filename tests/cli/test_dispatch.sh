@@ -139,16 +139,19 @@ if command -v ssh-keygen >/dev/null; then
     check "by the public half's name: exit 0" exits 0
     check "by the public half's name: another table, another signature" test -n "$(cmp signed.json.sig before.sig)"
     mkdir -p none
+    cp signed.json kept.json && cp signed.json.sig kept.json.sig
     unsigned() { # WHAT CODE COMMAND…
-        rm -f unsigned.json*
-        run "${@:3}" dispatch plain -o unsigned.json --sign "$key"
+        cp kept.json unsigned.json && cp kept.json.sig unsigned.json.sig
+        run "${@:3}" dispatch plain -o unsigned.json --sign "$key" --header unsigned.h
         check "$1: exit $2" exits "$2"
-        check "$1: the table is there, and said not to be signed" test -s unsigned.json -a "${STDERR/unsigned.json is written, and not signed: /}" != "$STDERR"
-        check "$1: no signature" absent unsigned.json.sig
+        check "$1: no table is written, and said so" says "no table is written"
+        check "$1: the table that was there" same unsigned.json kept.json
+        check "$1: its signature" same unsigned.json.sig kept.json.sig
+        check "$1: no header" absent unsigned.h
     }
     key=old
     unsigned "a key of another type" 2 "$ANALYZE"
-    check "a key of another type: what to do" says "make a key with ssh-keygen -t ed25519"
+    check "a key of another type: what to do" says "name a plain key of ssh-keygen -t ed25519"
     key=nowhere
     unsigned "no key" 4 "$ANALYZE"
     check "no key: ssh-keygen says why" says "ssh-keygen says why above"
@@ -159,6 +162,20 @@ if command -v ssh-keygen >/dev/null; then
     unsigned "one that says something else" 2 env "PATH=$PWD/none:$PATH" "$ANALYZE"
     printf '#!/bin/sh\nkill -9 $$\n' >none/ssh-keygen
     unsigned "one that is killed" 4 env "PATH=$PWD/none:$PATH" "$ANALYZE"
+    # What it signs is what was written, whatever lies in the table's place meanwhile.
+    printf '#!/bin/sh\ncp kept.json swapped.json\nexec %q "$@"\n' "$(command -v ssh-keygen)" >none/ssh-keygen
+    cp kept.json swapped.json
+    run env "PATH=$PWD/none:$PATH" "$ANALYZE" dispatch plain -o swapped.json --sign mine
+    check "another table in its place: exit 0" exits 0
+    check "another table in its place: the new one is there, and signed" ssh-keygen -q -Y check-novalidate -n ceiling-scout -s swapped.json.sig -f mine.pub <swapped.json
+    check "another table in its place: it is not the other one" test -n "$(cmp swapped.json kept.json)"
+    mkdir -p folder.json.sig
+    dispatch plain -o folder.json --sign mine
+    check "a folder in the signature's place: exit 4" exits 4
+    check "a folder in the signature's place: no table" absent folder.json
+    run "$ANALYZE" dispatch plain -o /dev/stdout --sign mine
+    check "standard output cannot be signed" exits 2
+    check "standard output cannot be signed: nothing is there" test -z "$STDOUT" -a ! -e /dev/stdout.sig
 else
     skip "ssh-keygen is not installed: nothing is signed"
 fi

@@ -12,7 +12,7 @@ export MODELS_DIR=${MODELS_DIR:-../shared/models}
 export PYTHONDONTWRITEBYTECODE=1
 
 python=
-for candidate in out/venv/bin/python python3; do
+for candidate in out/venv/bin/python "$(python3 -c 'import sys; print(sys.executable)')"; do # with its site
     if "$candidate" -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
         python=$candidate
         break

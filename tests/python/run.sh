@@ -84,7 +84,7 @@ tests_with() { # PYTHON   adds up what its tests say
     if ((code != 0)); then sed 's/^/    /' "$scratch/tests.txt"; fi
 }
 python=out/venv/bin/python
-if [[ ! -x $python ]]; then python=python3; fi
+if [[ ! -x $python ]]; then python=$(python3 -c 'import sys; print(sys.executable)'); fi # with its site
 tests_with "$python"
 if [[ -n ${SCOUT_TORCH:-} ]]; then tests_with "$SCOUT_TORCH"; fi
 

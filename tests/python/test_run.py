@@ -270,7 +270,17 @@ class Weights(unittest.TestCase):
             for opens in (scout.load, lambda p, signers: scout.Runner("cpu", p, signers=signers).has_table or scout.load(p, signers=signers)):
                 with self.assertRaises(scout.TableUnsigned):
                     opens(path, signers=signers)
+        with unittest.mock.patch.dict(os.environ, CEILING_SCOUT_SIGNERS=os.path.join(here, "none")):
+            scout.use(path)
+            with self.assertLogs("ceiling_scout", "WARNING"):  # it runs by the defaults
+                self.assertEqual(scout.matmul(matrix(2, 2), matrix(2, 2)).tolist(), product(matrix(2, 2), matrix(2, 2)))
+            with self.assertRaises(scout.TableUnsigned):
+                scout.load(path)
         with unittest.mock.patch.dict(os.environ, CEILING_SCOUT_SIGNERS=theirs):
+            self.assertFalse(scout.Runner("cpu", path).has_table)
+            scout.use(path, signers="")  # no file, and so no demand that could be met
+            with self.assertRaises(scout.TableUnsigned):
+                scout.lookup("gemm", shape=(16, 32, 64), dtype="fp32")
             scout.use(path)  # the demand of the environment stays
             with self.assertRaises(scout.TableUnsigned):
                 scout.lookup("gemm", shape=(16, 32, 64), dtype="fp32")

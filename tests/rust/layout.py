@@ -1,6 +1,6 @@
 """A C program that prints of each structure of scout_run.h what the crate's ffi::layout does: size and offsets. The members
 are those of the crate, in its order; one that the header does not have does not compile, and one that the crate lacks is
-told by the size. Usage: layout.py scout_run.h ffi.rs"""
+told by the size, unless it fits into padding. Usage: layout.py scout_run.h ffi.rs"""
 import re
 import sys
 

@@ -121,7 +121,8 @@ impl Stream {
     }
 }
 
-/// Hears one line about what runs otherwise than the table says, from the thread whose call found it.
+/// Hears one line about what runs otherwise than the table says, from the thread whose call found it. It may not call the
+/// runner that it hears of: that waits for it.
 pub type Say = Box<dyn Fn(&str) + Send + Sync>;
 
 /// How to open a runner. What is not said is as usual.
@@ -150,7 +151,9 @@ pub struct Options<'a> {
 unsafe extern "C" fn hear(context: *mut c_void, line: *const c_char) {
     // SAFETY: the context is the runner's, which lives; the line is a text.
     let (say, text) = unsafe { (&*(context as *const Say), text_at(line)) };
-    let _ = panic::catch_unwind(panic::AssertUnwindSafe(|| say(&text))); // nothing unwinds through C
+    if let Err(payload) = panic::catch_unwind(panic::AssertUnwindSafe(|| say(&text))) {
+        std::mem::forget(payload); // nothing unwinds through C, and dropping it might
+    }
 }
 
 /// Launches since a runner was opened. All but `listed` ran the library's default in the place of a choice.

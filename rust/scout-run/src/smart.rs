@@ -6,17 +6,28 @@ use std::{
     sync::{Arc, RwLock},
 };
 
+/// What a weight is packed for: types, sizes and strides of a and c.
+type Form = [[i64; 5]; 2];
+
+/// How many packed copies of a weight are kept.
+const MOST: usize = 16;
+
+fn form_of(a: &View<'_>, c: &ViewMut<'_>) -> Form {
+    [&a.tensor, &c.tensor].map(|t| [t.kind.into(), t.dims[0], t.dims[1], t.strides[0], t.strides[1]])
+}
+
 /// c = activation(a w + bias), where w stays. Threads share one.
 ///
-/// With each number of rows that comes for the first time the weight is packed for what runs that, where it packs at all.
-/// Later calls look the packed one up and launch.
+/// With each number of rows that comes for the first time the weight is packed for what runs that, where it packs at all:
+/// for sixteen of them at most, as each is a copy of the weight. Later calls look the packed one up and launch. Further
+/// numbers of rows run what takes the weight as it is ([`crate::Counts::unpacked`] where the table would pack it).
 pub struct SmartMatmul<'a> {
     runner: &'a Runner,
     weight: View<'a>,
     scales: Option<View<'a>>,
     bias: Option<View<'a>>,
     activation: Option<CString>,
-    packed: RwLock<HashMap<usize, Option<Arc<Packed<'a>>>>>,
+    packed: RwLock<HashMap<Form, Option<Arc<Packed<'a>>>>>,
 }
 
 impl<'a> SmartMatmul<'a> {
@@ -57,9 +68,10 @@ impl<'a> SmartMatmul<'a> {
         }
     }
 
-    /// The weight as it was packed for so many rows. None: what runs them takes it as it is.
-    fn packed(&self, rows: usize, a: View<'_>, c: &mut ViewMut<'_>) -> Result<Option<Arc<Packed<'a>>>, Error> {
-        let known = |all: &HashMap<usize, Option<Arc<Packed<'a>>>>| all.get(&rows).cloned();
+    /// The weight as it was packed for such rows. None: what runs them takes it as it is.
+    fn packed(&self, a: View<'_>, c: &mut ViewMut<'_>) -> Result<Option<Arc<Packed<'a>>>, Error> {
+        let form = form_of(&a, c);
+        let known = |all: &HashMap<Form, Option<Arc<Packed<'a>>>>| all.get(&form).cloned();
         if let Some(found) = known(&self.packed.read().unwrap_or_else(|poisoned| poisoned.into_inner())) {
             return Ok(found);
         }
@@ -67,25 +79,29 @@ impl<'a> SmartMatmul<'a> {
         if let Some(found) = known(&all) {
             return Ok(found); // another thread was here before
         }
+        if all.values().flatten().count() == MOST {
+            return Ok(None);
+        }
         let made = self.runner.pack(a, self.weight, c, &self.with())?.map(Arc::new);
-        all.insert(rows, made.clone());
+        all.insert(form, made.clone());
         Ok(made)
     }
 
     /// a of `[M,K]` into c of `[M,N]`.
     pub fn run(&self, a: View<'_>, c: &mut ViewMut<'_>, on: Stream) -> Result<(), Error> {
-        let rows = match a.dims()[..] {
-            [rows, _] => rows,
-            _ => return Err(Error::Invalid(format!("rows of [M,K] were expected, not {:?}", a.dims()))),
-        };
-        let packed = self.packed(rows, a, c)?;
+        if a.tensor.rank != 2 || c.tensor.rank != 2 {
+            let text = format!("rows of [M,K] and of [M,N] were expected, not {:?} and {:?}", a.dims(), c.dims());
+            return Err(Error::Invalid(text));
+        }
+        let packed = self.packed(a, c)?;
         self.runner.gemm(a, self.weight, c, &Gemm { packed: packed.as_deref(), ..self.with() }, on)
     }
 
     /// For which numbers of rows the weight was packed, and what that takes, in bytes.
     pub fn packings(&self) -> Vec<(usize, u64)> {
         let all = self.packed.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut found: Vec<_> = all.iter().filter_map(|(&rows, p)| Some((rows, p.as_ref()?.bytes()))).collect();
+        let mut found: Vec<_> =
+            all.iter().filter_map(|(form, p)| Some((form[0][1] as usize, p.as_ref()?.bytes()))).collect();
         found.sort_unstable();
         found
     }

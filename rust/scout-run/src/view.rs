@@ -172,7 +172,8 @@ impl<'a> View<'a> {
     /// Memory of a GPU.
     ///
     /// # Safety
-    /// All of it is there, and nothing writes it, until the device has done every launch that got it.
+    /// All of it is there, and nothing writes it, until the device has done every launch that got it. So long the runner, and
+    /// the packed weights and layers that were launched with it, are not dropped.
     pub unsafe fn device(data: *const c_void, kind: Type, dims: &[usize], strides: &[usize]) -> Result<Self, Error> {
         Ok(View { tensor: tensor(data as *mut c_void, kind, dims, strides)?, host: false, of: PhantomData })
     }
@@ -212,7 +213,8 @@ impl<'a> ViewMut<'a> {
     /// Memory of a GPU.
     ///
     /// # Safety
-    /// All of it is there, and nothing else reads or writes it, until the device has done every launch that got it.
+    /// All of it is there, and nothing else reads or writes it, until the device has done every launch that got it. So long
+    /// the runner, and the packed weights and layers that were launched with it, are not dropped.
     pub unsafe fn device(data: *mut c_void, kind: Type, dims: &[usize], strides: &[usize]) -> Result<Self, Error> {
         Ok(ViewMut { tensor: tensor(data, kind, dims, strides)?, host: false, of: PhantomData })
     }

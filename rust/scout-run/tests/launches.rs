@@ -101,6 +101,16 @@ fn other_kinds() {
     let mut to = ViewMut::of(&mut out, &[1, 1, 1, 4]).unwrap();
     runner.attention(View::of(&q, &[1, 1, 1, 4]).unwrap(), vk, vv, &mut to, &with, Stream::NONE).unwrap();
     near(&out, &[1.0, 2.0, 3.0, 4.0]);
+    // Places that are none: one before the first key is no key, one behind the last is the last.
+    for last in [[-1_000_000], [-5], [i32::MAX], [1]] {
+        let lengths = View::of(&last, &[1]).unwrap();
+        let mut to = ViewMut::of(&mut out, &[1, 1, 1, 4]).unwrap();
+        let with = Attention { lengths: Some(lengths), ..Attention::default() };
+        runner.attention(View::of(&q, &[1, 1, 1, 4]).unwrap(), vk, vv, &mut to, &with, Stream::NONE).unwrap();
+        if last[0] > 0 {
+            near(&out, &[3.0, 4.0, 5.0, 6.0]);
+        }
+    }
     // 1x1, so a product of channels.
     let (image, weight) = (numbers(2 * 4 * 3), numbers(5 * 2));
     let mut mixed = vec![f32::NAN; 5 * 12];
@@ -194,6 +204,20 @@ fn the_table_is_followed() {
     let counts = runner.counts();
     assert_eq!((counts.listed, counts.unlisted, counts.unpacked), (16, 8, 0), "{counts:?}");
     assert_eq!(said.lock().unwrap().len(), 1, "{said:?}"); // of the three rows, once
+                                                           // As columns it is another operation, whichever comes first.
+    let turned: Vec<f32> = (0..k * m).map(|at| a[at % m * k + at / m]).collect();
+    let columns = View::strided(&turned, &[m, k], &[1, m]).unwrap();
+    for first in [true, false] {
+        let layer = SmartMatmul::new(&runner, View::of(&w, &[n, k]).unwrap().transposed()).unwrap();
+        for turn in [first, !first] {
+            let mut c = vec![f32::NAN; m * n];
+            let from = if turn { columns } else { View::of(&a, &[m, k]).unwrap() };
+            layer.run(from, &mut ViewMut::of(&mut c, &[m, n]).unwrap(), Stream::NONE).unwrap();
+            near(&c, &want);
+        }
+        assert!(layer.packings().iter().any(|(rows, _)| *rows == m));
+    }
+    assert_eq!((runner.counts().listed, runner.counts().unpacked), (18, 0), "{:?}", runner.counts());
     let signed =
         Runner::open(Options { table: Some(table.as_ref()), signers: Some("none"), ..Options::default() }).unwrap();
     assert!(!signed.has_table() && signed.table_note().contains("line 1 of the signers"), "{}", signed.table_note());

@@ -322,8 +322,8 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     hand_numbers(&h, p, &plan->numbers);
     if (p->lengths >= 0) {
         void *const queries = workspace, *const keys = workspace + plan->counts_bytes;
-        const int error =
-            attention_lengths(queries, keys, args->tensors[p->lengths], p->batch, (int32_t)p->queries, args->stream);
+        const int error = attention_lengths(queries, keys, args->tensors[p->lengths], p->batch, (int32_t)p->queries,
+                                            (int32_t)p->keys, args->stream);
         const scout_answer answer = cuda_device_answer((cudaError_t)error, "counting the keys", why);
         if (answer != SCOUT_OK) return answer;
         hand(&h, true, UID_COUNTS, queries);

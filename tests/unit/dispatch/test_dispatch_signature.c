@@ -1,6 +1,7 @@
 /* Signed tables: Ed25519 and SHA-512 by the figures of RFC 8032 and FIPS 180-4, and the two formats of OpenSSH; every
  * bit that is another one makes a signature none. */
 #include "dispatch/dispatch_signature.h"
+#include "dispatch/scout_dispatch.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -195,6 +196,39 @@ static void signers_are_lines(void) {
     UNIT_TEXT(why, "there are more than 64 signers");
 }
 
+/* ---- tables ---- */
+
+#define SIGNED "tests/dispatch/seeds/least.json" /* by `key` */
+#define PLAIN  "tests/dispatch/seeds/full.json"
+
+static void only_signed_tables_are_opened_and_reloaded(void) {
+    static const scout_dispatch_device elsewhere = {.name = "another", .capability = "9.0", .driver = "580"};
+    scout_dispatch_note note;
+    scout_dispatch *d;
+    UNIT_INT(scout_dispatch_open_signed(&d, SIGNED, key, NULL, &note), SCOUT_DISPATCH_OK);
+    if (!UNIT_CHECK(d)) return;
+    UNIT_INT(scout_dispatch_reload(d, SIGNED, &note), SCOUT_DISPATCH_OK);
+    UNIT_INT(scout_dispatch_reload(d, PLAIN, &note), SCOUT_DISPATCH_UNSIGNED);
+    UNIT_CHECK(strstr(note.text, "there is no signature in " PLAIN ".sig") != NULL);
+    UNIT_INT(scout_dispatch_reload_text(d, "{}", 2, &note), SCOUT_DISPATCH_UNSIGNED);
+    UNIT_TEXT(note.text,
+              "dispatch table: a signed one is demanded, and bytes have no signature; load it from its file");
+    scout_dispatch_view view = scout_dispatch_begin(d);
+    UNIT_TEXT(scout_dispatch_class(&view), "c");
+    scout_dispatch_end(&view);
+    scout_dispatch_close(d);
+    UNIT_INT(scout_dispatch_open_signed(&d, SIGNED, key, &elsewhere, NULL), SCOUT_DISPATCH_REFUSED);
+    UNIT_CHECK(!d);
+    UNIT_INT(scout_dispatch_open_signed(&d, SIGNED, other, NULL, &note), SCOUT_DISPATCH_UNSIGNED);
+    UNIT_CHECK(!d && strstr(note.text, "none of the signers'") != NULL);
+    UNIT_INT(scout_dispatch_open_signed(&d, SIGNED, NULL, NULL, &note), SCOUT_DISPATCH_UNSIGNED);
+    UNIT_CHECK(!d && strstr(note.text, "no signer is named") != NULL);
+    UNIT_INT(scout_dispatch_open_signed(&d, "/nowhere", key, NULL, &note), SCOUT_DISPATCH_FAILED);
+    UNIT_INT(scout_dispatch_open(&d, SIGNED, NULL, &note), SCOUT_DISPATCH_OK);
+    UNIT_INT(scout_dispatch_reload(d, PLAIN, &note), SCOUT_DISPATCH_OK);
+    scout_dispatch_close(d);
+}
+
 int main(void) {
     UNIT_RUN(hashes_are_those_of_the_standard);
     UNIT_RUN(signatures_are_those_of_the_standard);
@@ -204,5 +238,6 @@ int main(void) {
     UNIT_RUN(what_was_signed_holds_and_nothing_else);
     UNIT_RUN(what_is_cut_or_changed_does_not_hold);
     UNIT_RUN(signers_are_lines);
+    UNIT_RUN(only_signed_tables_are_opened_and_reloaded);
     return unit_end();
 }

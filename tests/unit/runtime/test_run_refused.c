@@ -136,6 +136,14 @@ static void opening(void) {
     options.device = "cpu:7";
     UNIT_INT(scout_run_open(&none, &options, &error), SCOUT_RUN_NO_DEVICE);
     UNIT_CHECK(none == NULL && error.text[0]);
+    struct {
+        scout_run_options known;
+        uint64_t later;
+    } newer = {.known = {.size = sizeof newer, .device = "toaster"}};
+    UNIT_INT(scout_run_open(&none, &newer.known, &error), SCOUT_RUN_NO_DEVICE); /* what is not set is as usual */
+    newer.later = 1;
+    UNIT_INT(scout_run_open(&none, &newer.known, &error), SCOUT_RUN_INVALID);
+    UNIT_CHECK(strstr(error.text, "no options that this library does not know") != NULL);
     options.size = 3;
     UNIT_INT(scout_run_open(&none, &options, &error), SCOUT_RUN_INVALID);
     UNIT_INT(scout_run_open(&none, &options, NULL), SCOUT_RUN_INVALID);
