@@ -34,7 +34,8 @@ template <typename T> struct job {
 };
 
 template <typename T> __device__ int64_t length_of(const job<T> &j, int64_t row) {
-    return j.lengths ? j.lengths[row] : j.p.steps;
+    const int64_t n = j.lengths ? j.lengths[row] : j.p.steps;
+    return n < 0 ? 0 : n < j.p.steps ? n : j.p.steps;
 }
 
 template <typename T> __device__ int64_t time_of(const job<T> &j, int direction, int64_t step, int64_t length) {

@@ -111,7 +111,10 @@ __device__ uncertain peep(const walk &w, const place &at, int which, uncertain s
     return rounded(times({values_at(w.t.peephole, (uint32_t)w.p.type, from), 0}, state));
 }
 
-__device__ int64_t length_of(const walk &w, int64_t row) { return w.t.lengths ? w.t.lengths[row] : w.p.steps; }
+__device__ int64_t length_of(const walk &w, int64_t row) {
+    const int64_t n = w.t.lengths ? w.t.lengths[row] : w.p.steps;
+    return n < 0 ? 0 : n < w.p.steps ? n : w.p.steps;
+}
 
 __device__ int64_t time_of(const walk &w, int direction, int64_t step, int64_t length) {
     return direction == 1 || w.p.reverse ? length - 1 - step : step;

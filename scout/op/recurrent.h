@@ -179,6 +179,13 @@ static inline scout_answer recurrent_say_unbounded(scout_why *why) {
     return scout_say(why, SCOUT_NO, "feature", "errors grow from step to step, so that outputs cannot be checked");
 }
 
+/* How many steps a sequence has. What is in the tensor is only known as it runs: none or all where it is no such
+ * number. */
+static inline int64_t recurrent_length(const recurrent_problem *p, const int32_t *lengths, int64_t row) {
+    if (!lengths) return p->steps;
+    return lengths[row] < 0 ? 0 : lengths[row] < p->steps ? lengths[row] : p->steps;
+}
+
 /* Whether that direction goes from the last step to the first. */
 static inline int recurrent_backwards(const recurrent_problem *p, int direction) {
     return direction == 1 || p->reverse;

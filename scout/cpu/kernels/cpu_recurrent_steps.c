@@ -46,7 +46,7 @@ typedef struct job {
 
 static int64_t length_of(const job *j, int64_t row) {
     const recurrent_problem *p = &j->plan->p;
-    return p->lengths >= 0 ? ((const int32_t *)j->tensors[p->lengths])[row] : p->steps;
+    return recurrent_length(p, p->lengths >= 0 ? j->tensors[p->lengths] : NULL, row);
 }
 
 static const void *element(const scout_plan *plan, const void *data, int64_t at) {

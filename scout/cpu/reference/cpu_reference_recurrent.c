@@ -33,7 +33,7 @@ static double value_at(const walk *s, int tensor, int64_t at) {
     return x;
 }
 
-static int64_t length_of(const walk *s, int64_t row) { return s->lengths ? s->lengths[row] : s->p->steps; }
+static int64_t length_of(const walk *s, int64_t row) { return recurrent_length(s->p, s->lengths, row); }
 
 /* ---- arithmetic ---- */
 

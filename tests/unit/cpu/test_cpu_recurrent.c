@@ -48,6 +48,14 @@ static void the_reference_is_onnxruntime(void) {
             cpu_built_put(&b, op_tensor(&b.op, "y") >= 0 ? "y" : "y_h", 3, right + 0.001);
             UNIT_CHECK(!cpu_built_accepts(&b));
             UNIT_CHECK(cpu_built_run(&b, c->text) >= 2);
+            if (op_tensor(&b.op, "lengths") >= 0) { /* more steps than there are, and fewer than none */
+                cpu_built_put(&b, op_tensor(&b.op, "y") >= 0 ? "y" : "y_h", 3, right);
+                cpu_built_put(&b, "lengths", 0, 99);
+                UNIT_CHECK(cpu_built_accepts(&b));
+                cpu_built_put(&b, "lengths", 1, -1000000);
+                UNIT_CHECK(!cpu_built_accepts(&b));
+                UNIT_CHECK(cpu_built_run(&b, c->text) >= 2);
+            }
         } else {
             printf("  %s: %s\n", c->text, b.why.text);
         }
