@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char key_type[] = "ssh-ed25519", magic[] = "SSHSIG", name_space[] = "ceiling-scout";
+static const char key_type[] = "ssh-ed25519", magic[] = "SSHSIG";
 
 typedef struct bytes {
     const uint8_t *at;
@@ -148,8 +148,9 @@ bool dispatch_signature_holds(const dispatch_signers *s, const char *signature_t
     signature found;
     bool known = !s;
     if (!read_signature(&found, raw, signature_text, signature_size, why, room)) return false;
-    if (!is(found.name_space, name_space))
-        return fail(why, room, "its signature is for another purpose: it must be made with -n ceiling-scout");
+    if (!is(found.name_space, DISPATCH_SIGNATURE_PURPOSE))
+        return fail(why, room,
+                    "its signature is for another purpose: it must be made with -n " DISPATCH_SIGNATURE_PURPOSE);
     if (!is(found.hash, "sha512")) return fail(why, room, "its signature is over another hash than sha512");
     for (size_t k = 0; s && k < s->count; k++) known = known || memcmp(s->keys[k], found.key, sizeof s->keys[k]) == 0;
     if (!known) return fail(why, room, "it is signed by a key that is none of the signers'");

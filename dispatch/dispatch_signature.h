@@ -4,6 +4,7 @@
 
 #include "dispatch/dispatch_ed25519.h"
 
+#define DISPATCH_SIGNATURE_PURPOSE "ceiling-scout"               /* a signature for anything else is none */
 enum { DISPATCH_SIGNERS = 64, DISPATCH_SIGNATURE_BYTES = 4096 }; /* at most; a signature has some 300 bytes */
 
 typedef struct dispatch_signers {

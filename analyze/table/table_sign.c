@@ -29,7 +29,7 @@ static size_t read_all(int from, char *out, size_t room) {
 /* What ssh-keygen prints as it signs what comes from `table`. How many bytes, or -1: errno says why, or is 0 where
  * ssh-keygen has said it. */
 static ptrdiff_t ask(int table, const char *key, char *out, size_t room) {
-    const char *const command[] = {"ssh-keygen", "-Y", "sign", "-q", "-n", "ceiling-scout", "-f", key, NULL};
+    const char *const command[] = {"ssh-keygen", "-Y", "sign", "-q", "-n", DISPATCH_SIGNATURE_PURPOSE, "-f", key, NULL};
     int ends[2], state = 0;
     size_t used = 0;
     pid_t child = 0;

@@ -6,9 +6,8 @@ import sys
 
 header, crate = (open(path, encoding="utf-8").read() for path in sys.argv[1:3])
 NAMES = {"Error": "error", "Tensor": "tensor", "Options": "options", "Counts": "counts", "GemmMore": "gemm_more",
-         "AttentionMore": "attention_more", "ConvMore": "conv_more", "NormMore": "norm_more", "OpInfo": "op_info",
-         "TensorInfo": "tensor_info"}
-MEMBERS = {"kind": "type", "like": "as"}  # words that Rust keeps for itself
+         "AttentionMore": "attention_more", "ConvMore": "conv_more", "NormMore": "norm_more", "OpInfo": "op_info"}
+MEMBERS = {"kind": "type"}  # words that Rust keeps for itself
 block = crate[crate.index("structures! {\n"):]
 block = re.sub(r"#\[.*?\]", "", block[:block.index("\n}\n")])
 found = re.findall(r"(\w+) \{(.*?)\}", block[len("structures! {"):], re.S)

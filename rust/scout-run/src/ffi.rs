@@ -66,7 +66,6 @@ structures! {
         note: *const c_char, tensor_count: i32, packs: i32, pack_bytes: u64, workspace_bytes: u64, expected_us: f64,
         default_us: f64,
     }
-    TensorInfo { size: u32, output: i32, like: Tensor, bytes: u64, name: [c_char; 16], }
 }
 
 macro_rules! opaque { ($($name:ident)*) => { $(#[repr(C)] pub struct $name { _own: [u8; 0] })* }; }
@@ -148,13 +147,4 @@ extern "C" {
     pub fn scout_run_weight_free(weight: *mut Weight);
     pub fn scout_run_find(run: *mut Run, key: *const c_char, op: *mut *const Op, error: *mut Error) -> i32;
     pub fn scout_run_op_describe(op: *const Op, info: *mut OpInfo);
-    pub fn scout_run_op_tensor(op: *const Op, number: i32, info: *mut TensorInfo, error: *mut Error) -> i32;
-    pub fn scout_run_launch(
-        op: *const Op,
-        tensors: *const *mut c_void,
-        count: i32,
-        packed: *const Weight,
-        stream: *mut c_void,
-        error: *mut Error,
-    ) -> i32;
 }

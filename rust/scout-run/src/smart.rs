@@ -79,10 +79,8 @@ impl<'a> SmartMatmul<'a> {
         if let Some(found) = known(&all) {
             return Ok(found); // another thread was here before
         }
-        if all.values().flatten().count() == MOST {
-            return Ok(None);
-        }
-        let made = self.runner.pack(a, self.weight, c, &self.with())?.map(Arc::new);
+        let room = all.values().flatten().count() < MOST;
+        let made = if room { self.runner.pack(a, self.weight, c, &self.with())?.map(Arc::new) } else { None };
         all.insert(form, made.clone());
         Ok(made)
     }

@@ -224,6 +224,28 @@ fn the_table_is_followed() {
 }
 
 #[test]
+fn packed_copies_are_bounded() {
+    let table = env::var_os("SCOUT_RUN_TABLE").unwrap();
+    let runner = Runner::open(Options { table: Some(table.as_ref()), ..Options::default() }).unwrap();
+    let (n, k, w) = (256, 512, numbers(256 * 512));
+    let layer = SmartMatmul::new(&runner, View::of(&w, &[n, k]).unwrap().transposed()).unwrap();
+    let b: Vec<f32> = (0..k * n).map(|at| w[at % n * k + at / n]).collect();
+    for _ in 0..2 {
+        for m in 65..83 {
+            let (a, mut c) = (numbers(m * k), vec![f32::NAN; m * n]);
+            layer
+                .run(View::of(&a, &[m, k]).unwrap(), &mut ViewMut::of(&mut c, &[m, n]).unwrap(), Stream::NONE)
+                .unwrap();
+            near(&c[..n], &product(&a[..k], &b, 1, n, k));
+        }
+    }
+    let packed = layer.packings();
+    assert!(packed.len() == 16 && packed[0].0 == 65 && packed[15].0 == 80, "{packed:?}");
+    let counts = runner.counts();
+    assert_eq!((counts.listed, counts.unpacked, counts.unlisted), (32, 4, 0), "{counts:?}");
+}
+
+#[test]
 fn a_listener_that_panics_stops_nothing() {
     let say: scout_run::Say = Box::new(|_| panic!("heard"));
     let runner =
