@@ -187,8 +187,9 @@ import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
 columns = [row[1] for row in db.execute("PRAGMA table_info(point)")]
 for night in range(2, 10): # eight nights before, in which it took a tenth less
+    was = {"night": str(night), "taken": f"taken - 86400 * (11 - {night})", "us": "0.9 * us"}
     db.execute("INSERT INTO night(id, at) SELECT ?, at - 86400 * (11 - ?) FROM night WHERE id = 1", (night, night))
-    chosen = ", ".join(str(night) if name == "night" else "0.9 * us" if name == "us" else name for name in columns)
+    chosen = ", ".join(was.get(name, name) for name in columns)
     db.execute(f"INSERT INTO point({', '.join(columns)}) SELECT {chosen} FROM point WHERE night = 1")
 db.execute("DELETE FROM point WHERE night = 1")
 db.commit()
