@@ -497,11 +497,15 @@ static void open_all(replay *r) {
 /* Where a group falls, its parts take its place, and everything is laid out anew. */
 static bool time_as_laid_out(replay *r) {
     scout_why why = {.code = ""};
+    const double laid_s = r->api->now(r->device);
     if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK) return true;
+    const double opened_s = r->api->now(r->device);
     if (!r->checked && is_as_laid_out(r)) replay_check(r);
     if (r->answer != SCOUT_OK) return true;
     r->checked = is_as_laid_out(r);
+    const double checked_s = r->api->now(r->device);
     if (r->checked) time_all(r);
+    r->again_s = opened_s - laid_s + r->api->now(r->device) - checked_s - r->learned.hold_s;
     if (r->answer != SCOUT_OK || is_as_laid_out(r)) return true;
     r->checked = false;
     drop_sequences(r);

@@ -158,7 +158,7 @@ struct replay {
     scout_why untraced; /* code "": nothing kept it from being traced */
     double *timing;     /* by step: what its launches took, while they are timed in place */
     replay_pass pass;
-    double started_s;
+    double started_s, again_s; /* again: of what the pass took, the next one takes so much, too */
     struct { /* of the check */
         int compared, worst;
         double error, relative; /* to its tolerance */

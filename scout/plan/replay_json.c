@@ -125,6 +125,7 @@ json_t *replay_json(const replay *r) {
     json_put_text(&b, to, "baseline_variant", "");
     if (!r->api->has_graphs) json_put_bool(&b, to, "host", true);
     json_put_known(&b, to, "seconds", seconds);
+    json_put_known(&b, to, "again_s", r->again_s);
     json_put(&b, to, "spent_s", spent);
     for (int k = 0; k < (r->two ? REPLAY_LANES : 1); k++) {
         json_t *row = json_new_object(&b);

@@ -740,7 +740,9 @@ bool lanes_run(const timing_clock *clock, const lanes_rules *rules, lanes_lane *
         if (runs(&lanes[k])) pace(&c, &lanes[k], false);
     if (c.records && !c.lost) race(&c, end_s);
     if (c.records && !c.lost) full_rounds(&c);
+    const double alone_s = now_of(&c);
     if (c.records && !c.lost) hold(&c);
+    if (rules->learned) rules->learned->hold_s = now_of(&c) - alone_s;
     for (int k = 0; k < count && c.records; k++) hand_over(&c, k);
     free(c.records);
     return !c.lost;

@@ -13,6 +13,7 @@ enum { LANES_RACE_ROUNDS = 2, LANES_BLOCKS = 1024 /* of a lane, that a pass keep
 typedef struct lanes_learned {
     double steady_hz; /* loads at this clock or a higher one hold it; 0: not known yet, as of */
     double most_hz;   /* the highest clock; infinite: the device does not tell */
+    double hold_s;    /* so long the last pass ran its baseline alone */
 } lanes_learned;
 
 /* All that the method fixes for one pass. */

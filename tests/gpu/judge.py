@@ -421,7 +421,36 @@ def allocations(folder):
     verdict(beyond == 0 and len(lines) > 2, f"allocations: {beyond} operations beyond; {lines[-1]}")
 
 
-PARTS = {"quick": quick, "whole": whole, "allocations": allocations, "peers": peers, "runtime": runtime, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
+def zoo(folder):
+    """A night on one GPU is done in ten minutes; beside one on two GPUs that one is 1.8 times as fast, and tells the same."""
+    nights = {}
+    for path in sorted(glob.glob(f"{folder}/on_*.seconds")):
+        name = os.path.basename(path)[:-8]
+        took, code = seconds(folder, name)
+        done = (re.findall(r"zoo: (\d+) of (\d+) done", text(f"{folder}/{name}.txt")) or [("0", "-")])[-1]
+        of = {(os.path.relpath(one, f"{folder}/{name}"), report["name"]): report
+              for one in glob.glob(f"{folder}/{name}/*@*/reports") for report in reports(os.path.dirname(one)).values()}
+        without = [one for one, report in of.items() if report["count"] and report["status"] != "OK"]
+        for one in without:
+            print(f"    {one}: {of[one]['status']} {(of[one].get('reason') or {}).get('text', '')}"[:230])
+        nights[name] = took, of
+        verdict(done[0] == done[1] and code <= 1 and not without, f"zoo {name}: {done[0]} of {done[1]} models and sizes, "
+                f"{len(of)} operations, {len(without)} without a figure, exit {code}, {took:.0f} s")
+    for name, (took, of) in nights.items():
+        gpus = name.count(",") + 1
+        if gpus == 1:
+            verdict(of and took <= 600, f"zoo {name}: {took:.0f} s (600)")
+        elif "on_0" in nights:
+            alone, other = nights["on_0"]
+            both = [(of[one], other[one]) for one in of if one in other]
+            agree = sum(a["approach"] == b["approach"] or any(r.get("borderline") or r.get("undecided") for r in (a, b))
+                        for a, b in both)
+            verdict(alone / took >= 0.9 * gpus, f"zoo {name}: {alone / took:.2f} times as fast as one ({0.9 * gpus:.1f})")
+            verdict(both and agree >= 0.98 * len(both),
+                    f"zoo {name}: {agree} of {len(both)} verdicts are those of one GPU, or marked open (98 %)")
+
+
+PARTS = {"zoo": zoo, "quick": quick, "whole": whole, "allocations": allocations, "peers": peers, "runtime": runtime, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
          "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,

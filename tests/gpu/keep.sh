@@ -33,6 +33,13 @@ keep allocations/repeat_beside.txt repeat_beside.txt
 keep peers/peers.txt peers.txt
 keep runtime/runtime.txt runtime.txt
 keep claims/results/claims.md claims.md
+if ran zoo; then
+    mkdir -p "$to/zoo"
+    keep zoo/on_0/zoo/digest.md zoo/digest.md
+    keep zoo/on_0/zoo/index.html zoo/index.html
+    keep zoo/on_0/zoo/index.json zoo/index.json
+    grep -hE '^(PASSED|FAILED) zoo ' "$from/log.txt" >"$to/zoo/nights.txt" || true
+fi
 if ran whole; then
     for path in "$from"/whole/*@*.json; do
         name=${path##*/} name=${name%.json}

@@ -23,6 +23,9 @@
 # QUICK: of part quick, the lists that tests/gpu/models_quick.py --make writes where the models are (out/quick).
 # PEERS: of part peers, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which (patterns).
 # All of them are two calls.
+# ONNX: of part zoo, the folder of the models that tests/gpu/zoo.json names (out/onnx). It measures them in a night for
+# each of NIGHTS: the GPUs that it has ("0"; "0,1 0" is a night on two beside a night on one). BIN must be an installed
+# tree's (make install).
 # WHEEL: of part runtime, what make wheel made (its Python half is left out without); SANITIZED: launches of a stream
 # under memcheck (10000). CHECKS may hold bench_run as well (make bench-run builds it).
 # LLAMA_OPS: an ops.json of llama2_7b instead of the short form beside this file. MLP_SPARSE: mlp_sparse.onnx, whose
@@ -34,7 +37,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end custom fusions claims quick whole allocations peers runtime)
+    targets sparse models agree_kinds end_to_end custom fusions claims quick whole allocations peers runtime zoo)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -60,6 +63,7 @@ declare -A limits=(
     [quick]=260 [allocations]=260 # expected: four models three times each; six processes of fourteen operations
     [whole]=300 # about 11 for each model of parts quick and models
     [peers]=560 # about 50 for each of the models
+    [zoo]=590 # expected: 10 s for each of 45 lists
     [runtime]=300 # expected: a minute for three tables, as much for the launches, two for memcheck and PyTorch
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
     [end_to_end]=280) # about 30 for each of two by PyTorch; 60 for each that part models has not measured
@@ -445,6 +449,19 @@ part_runtime() { # what tables name, launched by libscout_run from C, Python and
     { cat "$part"/bench_run.txt && grep -hE 'ERROR SUMMARY' "$part/memcheck.txt" && cat "$part"/patch.txt; } \
         >>"$part/runtime.txt" 2>/dev/null || true
 }
+part_zoo() { # a zoo with nothing known: each night has ceilings and a cache of its own
+    local gpus model
+    mkdir -p "$part/list"
+    cp "$here/zoo.json" "$part/list/"
+    grep -oE '[a-z0-9_]+\.onnx' "$here/zoo.json" | while read -r model; do
+        ln -s "$(realpath "${ONNX:-out/onnx}/$model")" "$part/list/$model"
+    done
+    export CEILING_SCOUT_LIBRARY_PATH=$libraries
+    for gpus in ${NIGHTS:-0}; do
+        timed "on_$gpus" "$BIN/ceiling-scout" zoo "$part/list/zoo.json" --gpus "$gpus" --again --digest -o "$part/on_$gpus"
+        tail -n 1 "$part/on_$gpus.txt"
+    done
+}
 part_claims() { # what the documents claim that this project started from
     TORCH_LIBRARIES=$libraries CACHE_DIR=$cache timed claims "$here/claims.sh" "$part/results"
     cat "$part/claims.txt"
@@ -510,7 +527,7 @@ export TORCH_LIBRARIES BIN DEVICE RESULTS CHECKS REPEAT_RUNS SANITIZE_JOBS CHECK
 } >"$RESULTS/verdict.txt"
 cat "$RESULTS/log.txt" "$RESULTS/verdict.txt" >"$RESULTS/summary.txt"
 if [[ -n ${OUT:-} ]]; then
-    tar czf "$OUT/reports.tar.gz" --exclude='cache*' --exclude='*.so' --exclude=trace.json -C "$RESULTS" .
+    tar czf "$OUT/reports.tar.gz" --exclude='cache*' --exclude='*.so' --exclude=trace.json --exclude=program -C "$RESULTS" .
     cp "$RESULTS/summary.txt" "$OUT/summary.txt"
     if [[ -d $cache ]]; then tar czf "$OUT/cache.tar.gz" -C "$RESULTS" "${cache##*/}"; fi
 fi

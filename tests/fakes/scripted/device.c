@@ -8,6 +8,7 @@
  * CEILING_SCOUT_SCRIPTED_REFUSES=FILE (while it is there, the library prepares nothing),
  * CEILING_SCOUT_SCRIPTED_BESIDE=FILE (other threads prepare beside the one that measures; it gets a line for each of
  * their plans), CEILING_SCOUT_SCRIPTED_SLOW_BESIDE=M:US (a plan for M rows takes them so long),
+ * CEILING_SCOUT_SCRIPTED_SLOW_PLANS=US (any plan takes the first thread so long),
  * CEILING_SCOUT_SCRIPTED_PROFILE=FILE (gets a line for what a profiler would have seen: how many
  * launches, and the time of the last one), CEILING_SCOUT_SCRIPTED_TIMER=X:N (from the Nth on, a run is said to have
  * taken X seconds), CEILING_SCOUT_SCRIPTED_ADDRESSES=X (with memory anew, everything takes up to that part longer, by
@@ -383,7 +384,11 @@ static scout_answer beside(scout_device *d, scout_why *why) { return check(d, wh
 void scripted_prepares(const scout_op *op) {
     const char *path = getenv("CEILING_SCOUT_SCRIPTED_BESIDE");
     const char *slow = getenv("CEILING_SCOUT_SCRIPTED_SLOW_BESIDE"), *colon = slow ? strchr(slow, ':') : NULL;
-    if (gettid() == getpid()) return;
+    if (gettid() == getpid()) {
+        const char *each = getenv("CEILING_SCOUT_SCRIPTED_SLOW_PLANS");
+        if (each) usleep((useconds_t)strtoul(each, NULL, 10));
+        return;
+    }
     if (colon && op->shape[0] == strtol(slow, NULL, 10)) usleep((useconds_t)strtoul(colon + 1, NULL, 10));
     FILE *f = path ? fopen(path, "ae") : NULL;
     if (f) fprintf(f, "%lld,%lld,%lld\n", (long long)op->shape[0], (long long)op->shape[1], (long long)op->shape[2]);
