@@ -473,6 +473,13 @@ static void time_in_place(replay *r, int lane) {
 
 /* ---- passes ---- */
 
+/* What has passed since the last call went there. */
+static void spend(replay *r, replay_phase on) {
+    const double now_s = r->api->now(r->device);
+    r->spent_s[on] += now_s - r->spent_until_s;
+    r->spent_until_s = now_s;
+}
+
 static void lay_out(replay *r) {
     replay_tell(r, NULL, "place", 300);
     replay_courses(r);
@@ -497,15 +504,15 @@ static void open_all(replay *r) {
 /* Where a group falls, its parts take its place, and everything is laid out anew. */
 static bool time_as_laid_out(replay *r) {
     scout_why why = {.code = ""};
-    const double laid_s = r->api->now(r->device);
-    if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK) return true;
-    const double opened_s = r->api->now(r->device);
+    const bool filled = replay_note(r, replay_memory_open(r, &why), &why) == SCOUT_OK;
+    spend(r, REPLAY_FILLING);
+    if (!filled) return true;
     if (!r->checked && is_as_laid_out(r)) replay_check(r);
+    spend(r, REPLAY_CHECKING);
     if (r->answer != SCOUT_OK) return true;
     r->checked = is_as_laid_out(r);
-    const double checked_s = r->api->now(r->device);
     if (r->checked) time_all(r);
-    r->again_s = opened_s - laid_s + r->api->now(r->device) - checked_s - r->learned.hold_s;
+    spend(r, REPLAY_TIMING);
     if (r->answer != SCOUT_OK || is_as_laid_out(r)) return true;
     r->checked = false;
     drop_sequences(r);
@@ -525,10 +532,12 @@ static void pass_work(replay *r) {
         replay_trace_lanes(r);
         return;
     }
-    while (!time_as_laid_out(r)) continue;
+    spend(r, REPLAY_PREPARING);
+    while (!time_as_laid_out(r)) spend(r, REPLAY_PREPARING);
     if (r->answer != SCOUT_OK) return;
     replay_look_at_lanes(r);
     look_at_end(r);
+    spend(r, REPLAY_CHECKING);
     for (int k = 0; r->pass.in_place && !r->api->has_graphs && k < (r->two ? 2 : 1) && r->answer == SCOUT_OK; k++) {
         time_in_place(r, k);
         replay_trace_launches(r, k);
@@ -564,9 +573,11 @@ replay *replay_open(const scout_device_api *api, scout_device *device, const sco
 
 json_t *replay_run(replay *r, const replay_pass *pass, scout_answer *answer, scout_why *why) {
     r->pass = *pass;
-    r->started_s = r->api->now(r->device);
+    memset(r->spent_s, 0, sizeof r->spent_s);
+    r->spent_until_s = r->api->now(r->device);
     if (r->answer != SCOUT_LOST) r->answer = SCOUT_OK;
     if (r->answer == SCOUT_OK) run_guarded(r);
+    spend(r, REPLAY_TIMING); /* in place */
     json_t *result = r->answer == SCOUT_OK ? replay_json(r) : NULL;
     if (!result && r->answer == SCOUT_OK)
         r->answer = scout_say(&r->why, SCOUT_NO_MEMORY, "memory", "the host has no memory left");

@@ -13,6 +13,8 @@
 /* In which orders activations lie: those of the lanes, and, where the plan turns images, its occurrences one by one. */
 enum { REPLAY_ALONE = REPLAY_LANES, REPLAY_ORDERS };
 
+typedef enum replay_phase { REPLAY_PREPARING, REPLAY_FILLING, REPLAY_CHECKING, REPLAY_TIMING, REPLAY_PHASES } replay_phase;
+
 typedef enum replay_region {
     REPLAY_ACTIVATIONS, /* placed by liveness */
     REPLAY_INPUTS,      /* what no step makes: the model's inputs, and tensors that were not found in the dataflow */
@@ -158,7 +160,7 @@ struct replay {
     scout_why untraced; /* code "": nothing kept it from being traced */
     double *timing;     /* by step: what its launches took, while they are timed in place */
     replay_pass pass;
-    double started_s, again_s; /* again: of what the pass took, the next one takes so much, too */
+    double spent_s[REPLAY_PHASES], spent_until_s;
     struct { /* of the check */
         int compared, worst;
         double error, relative; /* to its tolerance */

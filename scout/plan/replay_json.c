@@ -4,6 +4,7 @@
 #include <math.h>
 
 static const char *const lane_names[REPLAY_LANES] = {"default", "best"};
+static const char *const phase_names[REPLAY_PHASES] = {"preparing", "filling", "checking", "timing"};
 
 static json_t *why_json(const replay_unit *u, const scout_why *why, json_builder *b) {
     json_t *to = json_new_object(b);
@@ -119,13 +120,18 @@ json_t *replay_json(const replay *r) {
     json_builder b = {NULL};
     status st;
     json_t *to = json_new_object(&b), *rows = json_new_array(&b), *spent = json_new_object(&b);
-    const double seconds = r->api->now(r->device) - r->started_s;
+    double seconds = 0;
+    for (int k = 0; k < REPLAY_PHASES; k++) {
+        json_put_known(&b, spent, phase_names[k], r->spent_s[k]);
+        seconds += r->spent_s[k];
+    }
     json_put_int(&b, to, "pass", r->pass.number);
     json_put_text(&b, to, "baseline", lane_names[0]);
     json_put_text(&b, to, "baseline_variant", "");
     if (!r->api->has_graphs) json_put_bool(&b, to, "host", true);
     json_put_known(&b, to, "seconds", seconds);
-    json_put_known(&b, to, "again_s", r->again_s);
+    /* Of that the next pass takes so much, too. */
+    json_put_known(&b, to, "again_s", r->spent_s[REPLAY_FILLING] + r->spent_s[REPLAY_TIMING] - r->learned.hold_s);
     json_put(&b, to, "spent_s", spent);
     for (int k = 0; k < (r->two ? REPLAY_LANES : 1); k++) {
         json_t *row = json_new_object(&b);

@@ -315,6 +315,7 @@ static json_t *model_json(const replay_run *w, json_builder *b) {
     if (w->untraced) json_put_text(b, to, "untraced", w->untraced);
     json_put(b, to, "passes", passes_json(w->measurement, b));
     json_put_known(b, to, "seconds", json_get_number(w->measurement, "seconds"));
+    json_put(b, to, "spent_s", json_deep_copy(json_object_get(w->measurement, "spent_s")));
     return to;
 }
 
