@@ -18,7 +18,7 @@ typedef struct row {
     const zoo_item *item;
     json_t *tree;
     const json_t *group, *totals;
-    double measured_us, proven_us;
+    double measured_us, ci, proven_us, potential_us;
     bool gainless; /* the operations' gains are none of the model as a whole, which was measured */
 } row;
 
@@ -40,6 +40,23 @@ static int by_proven(const void *a, const void *b) {
 
 static double or_zero(double x) { return isfinite(x) ? x : 0; }
 
+/* The model as a whole, where that was measured, tells what a run takes and gains better than the sum of its parts. */
+static void read_figures(row *r) {
+    const json_t *const whole = json_object_get(r->group, "whole"), *const by_default =
+                                                                        json_object_get(whole, "default");
+    const double us = json_get_positive(by_default, "time_us"), ci = json_get_number(by_default, "ci");
+    r->gainless = json_is_false(json_object_get(whole, "proven"));
+    r->measured_us = or_zero(json_get_number(r->totals, "measured_us"));
+    r->ci = json_get_number(r->totals, "model_ci");
+    r->proven_us = r->gainless ? 0 : or_zero(json_get_number(r->totals, "proven_us"));
+    r->potential_us = json_get_number(r->totals, "potential_us");
+    if (!(us > 0) || !isfinite(ci) || *json_get_text(json_object_get(r->group, "partial"), "text")) return;
+    r->measured_us = us;
+    r->ci = ci;
+    r->proven_us = r->gainless ? 0 : us * (1 - json_get_number(whole, "ratio"));
+    r->potential_us = fmax(us - r->proven_us - json_get_number(r->totals, "ceiling_us"), 0);
+}
+
 static int read_rows(zoo *z, row *rows) {
     int n = 0;
     for (int k = 0; k < z->item_count; k++) {
@@ -49,9 +66,7 @@ static int read_rows(zoo *z, row *rows) {
         if (!r.tree) continue; /* told below where something went wrong with it */
         r.group = json_array_get(json_object_get(r.tree, "groups"), 0);
         r.totals = json_object_get(r.group, "totals");
-        r.measured_us = or_zero(json_get_number(r.totals, "measured_us"));
-        r.gainless = json_is_false(json_object_get(json_object_get(r.group, "whole"), "proven"));
-        r.proven_us = r.gainless ? 0 : or_zero(json_get_number(r.totals, "proven_us"));
+        read_figures(&r);
         rows[n++] = r;
     }
     return n;
@@ -97,10 +112,8 @@ static void write_table(zoo *z, FILE *out, const row *rows, int n) {
         const row *r = &rows[k];
         const double all = r->measured_us > 0 ? r->measured_us : NAN;
         fprintf(out, "| `%s` | %s | %s | %s | %s | %" PRId64 " | `%s` | ", r->item->label, amount_time(all).s,
-                r->measured_us > 0 ? amount_within(json_get_number(r->totals, "model_ci")).s : "",
-                amount_percent(r->proven_us / all).s,
-                amount_percent(json_get_number(r->totals, "potential_us") / all).s,
-                json_get_int(r->totals, "operations", 0),
+                r->measured_us > 0 ? amount_within(r->ci).s : "", amount_percent(r->proven_us / all).s,
+                amount_percent(r->potential_us / all).s, json_get_int(r->totals, "operations", 0),
                 zoo_digest_plain(z, json_get_text(json_object_get(r->group, "device"), "model")));
         write_note(z, out, r);
         fputs(" |\n", out);

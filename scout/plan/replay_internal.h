@@ -13,7 +13,13 @@
 /* In which orders activations lie: those of the lanes, and, where the plan turns images, its occurrences one by one. */
 enum { REPLAY_ALONE = REPLAY_LANES, REPLAY_ORDERS };
 
-typedef enum replay_phase { REPLAY_PREPARING, REPLAY_FILLING, REPLAY_CHECKING, REPLAY_TIMING, REPLAY_PHASES } replay_phase;
+typedef enum replay_phase {
+    REPLAY_PREPARING,
+    REPLAY_FILLING,
+    REPLAY_CHECKING,
+    REPLAY_TIMING,
+    REPLAY_PHASES
+} replay_phase;
 
 typedef enum replay_region {
     REPLAY_ACTIVATIONS, /* placed by liveness */

@@ -10,8 +10,9 @@ static const double CEILINGS_LEAST = 0.5; /* less measures nothing new */
 
 /* The first pass: what any operation has, and what all share by their worth. */
 static const double SEARCH_LEAST = 0.1, SEARCH_SHARED = 5, SEARCH_EXHAUSTIVE = 120;
-static const double SEARCH_SHARE = 0.6; /* of a budget; the rest is for checks and blocks */
-static const double LEAST = 0.02;       /* less measures nothing */
+/* Of a budget; the rest is for checks and blocks, without whose passes nothing is proven. A host's are dear. */
+static const double SEARCH_SHARE = 0.25, SEARCH_SHARE_HOST = 0.6;
+static const double LEAST = 0.02; /* less measures nothing */
 /* A second search: so many times the first one's seconds at least, and of those that are left this part at most. */
 static const double AGAIN_LEAST = 1.5, AGAIN_SHARE = 0.25;
 
@@ -27,7 +28,7 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
 static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
 static const double LOST_MOST = 30;                        /* is made up for */
 static const double REPLAY_SHARE = 0.1, REPLAY_LEAST = 10; /* of a run; seconds, where there is no budget */
-static const double REPLAY_MOST = 0.35;                    /* of a budget, where that is enough for it */
+static const double REPLAY_MOST = 0.4;                     /* of a budget, where that is enough for one pass */
 /* Reports are written before it, and a worker of its own starts: seconds, and no more than its share. */
 static const double REPLAY_START = 1.5;
 
@@ -83,7 +84,7 @@ double budget_fusions_end(const budget *b, double begun) {
     return begun + fmax(FUSIONS_LEAST, (begun - b->started) * FUSIONS_SHARE / (1 - FUSIONS_SHARE));
 }
 
-static double operations_end(const budget *b) { return fmin(b->started + (1 - FUSIONS_SHARE) * b->whole_s, b->end); }
+static double operations_end(const budget *b) { return b->started + (1 - FUSIONS_SHARE) * (b->end - b->started); }
 
 double budget_operations_left(const budget *b, double now) {
     return b->end > 0 ? operations_end(b) - now : (double)INFINITY;
@@ -109,7 +110,8 @@ double budget_search(budget *b, const budget_job *job, double now) {
     /* Operations use up what is for fusions, and then what is for the model as a whole, rather than have no time. */
     if (part * left_s < LEAST && !job->fusion) left_s = b->end - now;
     if (part * left_s < LEAST && !job->fusion) left_s += b->replay_s;
-    return left_s <= 0 ? 0 : fmin(fmax(SEARCH_SHARE * part * left_s, LEAST), usual);
+    const double most = job->host ? SEARCH_SHARE_HOST : SEARCH_SHARE;
+    return left_s <= 0 ? 0 : fmin(fmax(most * part * left_s, LEAST), usual);
 }
 
 bool budget_cuts(const budget *b, double share, double pass_s) { return b->end > 0 && pass_s < budget_usual(b, share); }
@@ -142,9 +144,10 @@ void budget_reserve(budget *b) {
     b->end -= b->replay_s;
 }
 
-void budget_reserve_for(budget *b, double seconds) {
-    const double wanted_s = seconds + fmin(REPLAY_SHARE * b->whole_s, REPLAY_START);
-    if (!(b->replay_s > 0) || !(wanted_s > b->replay_s) || wanted_s > REPLAY_MOST * b->whole_s) return;
+void budget_reserve_for(budget *b, double least_s, double seconds) {
+    const double start_s = fmin(REPLAY_SHARE * b->whole_s, REPLAY_START), most_s = REPLAY_MOST * b->whole_s;
+    const double wanted_s = fmin(start_s + seconds, most_s);
+    if (!(b->replay_s > 0) || !(wanted_s > b->replay_s) || start_s + least_s > most_s) return;
     b->end -= wanted_s - b->replay_s;
     b->replay_s = wanted_s;
 }

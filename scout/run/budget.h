@@ -31,6 +31,7 @@ bool budget_ceilings_again(const budget *b, double used_s);
 typedef struct budget_job {
     bool fusion, fusions_left; /* it is a fusion; some fusion is not measured yet */
     bool early;                /* its stage has not begun */
+    bool host;                 /* it runs on one */
     double share;              /* of the model's time that the operation is expected to take */
     double part;               /* of all that is left of its stage, for this job; 0: it is the last one */
 } budget_job;
@@ -59,6 +60,6 @@ double budget_later_end(budget *b, double first_s, bool host, double now);
 
 /* The model is measured as a whole when all else is done, for which a tenth of a budget is kept. */
 void budget_reserve(budget *b);
-/* What it is expected to take, where that is known by now: more is kept, as far as it does. */
-void budget_reserve_for(budget *b, double seconds);
+/* What a pass of it is expected to take at least, and all of them, where that is known by now: more is kept. */
+void budget_reserve_for(budget *b, double least_s, double seconds);
 double budget_replay_end(const budget *b, double now);

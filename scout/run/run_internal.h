@@ -351,7 +351,7 @@ bool run_plan_read(run *r, const char *path, run_plan *to, status *st);
  * What it finds goes to model.json, and to the terminal. `no_whole`: its budget has no time for that. */
 bool run_replay(run *r, double end_s, bool alone, status *st);
 /* Seconds that a first pass of it takes, of a model that takes so long by its defaults. */
-double run_replay_expected_s(const run *r, double model_us);
+double run_replay_expected_s(const run *r, double model_us, bool all);
 void run_replay_forget(run *r); /* model.json is of what was measured before */
 
 /* run_trace.c */

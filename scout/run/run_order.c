@@ -53,6 +53,7 @@ double run_order_seconds(run *r, const run_item *i, bool early) {
     }
     const budget_job job = {.fusion = joined,
                             .early = early,
+                            .host = run_on_host(r),
                             .fusions_left = run_fusion_left(r),
                             .share = run_order_share(r, i),
                             .part = weights > 0 ? r->device_count * i->weight / weights : 0};
@@ -157,7 +158,6 @@ static bool wants_pass(run *r, run_item *i, int pass, double model_us, double wi
 
 void run_order_look(run *r) {
     const double model_us = model_time(r), wide = wide_share(r, model_us);
-    budget_reserve_for(&r->budget, run_replay_expected_s(r, model_us));
     const bool known = r->device_count > 0 && r->devices[0].ceilings && !r->devices[0].flying;
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
@@ -336,6 +336,8 @@ static run_item *before_fusions(run *r, int device) {
 
 run_item *run_order_next(run *r, int device) {
     const run_device *const d = &r->devices[device];
+    const double model_us = model_time(r);
+    budget_reserve_for(&r->budget, run_replay_expected_s(r, model_us, false), run_replay_expected_s(r, model_us, true));
     while (r->at < r->item_count) {
         if (!r->led && run_job_is_ahead(r, d)) lead(r);
         run_item *i = &r->items[r->order[r->at]];

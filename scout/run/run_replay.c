@@ -12,8 +12,10 @@ static const size_t MOST_MEMORY = (size_t)2 << 30;
 static const int64_t first_seed = 7919;
 enum { LEAST_PASSES = 4, IN_PLACE_PASSES = 3, RUN_BYTES = 64 << 20 };
 static const double target = 0.01, hold_s = 1.5;
-/* Runs of the model that a first pass takes, and at least, roughly. */
+/* Roughly: runs of the model that a first pass takes, and at least; a host's pace of filling weights. */
 static const double pass_runs = 25, least_runs = 15, fill_bytes_per_s = 0.5e9;
+/* A device fills fast. What it waits for are libraries, plans, and the blocks of each pass. */
+static const double device_fill_bytes_per_s = 10e9, libraries_s = 0.8, plan_s = 0.02, blocks_s = 0.35;
 
 /* ---- what runs as what ---- */
 
@@ -352,11 +354,18 @@ static void watch(void *context, supervisor_event_kind event, int device, int jo
 
 /* ---- all of it ---- */
 
-static double seconds_of(const run *r, double model_us, double runs) {
-    return 1e-6 * model_us * runs + (double)r->list.memory.weight_bytes / fill_bytes_per_s;
+static double seconds_of(const run *r, double model_us, double runs, int passes) {
+    const double bytes = (double)r->list.memory.weight_bytes;
+    int plans = 0;
+    if (run_on_host(r)) return 1e-6 * model_us * runs + bytes / fill_bytes_per_s;
+    for (int k = 0; k < r->list.count; k++) plans += r->list.items[k].count > 0 && !r->list.items[k].skip_code;
+    return libraries_s + plan_s * plans +
+           passes * (blocks_s + 1e-6 * model_us * runs + bytes / device_fill_bytes_per_s);
 }
 
-double run_replay_expected_s(const run *r, double model_us) { return seconds_of(r, model_us, pass_runs); }
+double run_replay_expected_s(const run *r, double model_us, bool all) {
+    return all ? seconds_of(r, model_us, pass_runs, LEAST_PASSES) : seconds_of(r, model_us, least_runs, 1);
+}
 
 static double default_us(const replay_run *w) {
     double us = 0;
@@ -381,7 +390,7 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
         return false;
     if (!alone && run_model_is_there(&w)) return true;
     if (!alone) run_replay_forget(r);
-    if (!least && run_now() + seconds_of(r, default_us(&w), least_runs) > end_s) {
+    if (!least && run_now() + seconds_of(r, default_us(&w), least_runs, 1) > end_s) {
         r->no_whole = "its budget has no time left for that; scout_batch --replay does it alone";
         return true;
     }

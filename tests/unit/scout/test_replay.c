@@ -1,7 +1,7 @@
 /* A model of three products in a row on a device whose clock only launches move: what is replayed, what is left out,
  * and what is found wrong. */
 #include "scout/measure/figures.h"
-#include "scout/plan/replay.h"
+#include "scout/plan/replay_internal.h"
 #include "tests/fakes/fake_device.h"
 #include "tests/unit/unit.h"
 
@@ -344,6 +344,72 @@ static void infinities_at_the_end_are_counted(void) {
     end();
 }
 
+static uint32_t state = 7;
+static uint32_t next(void) { return (state = state * 1664525u + 1013904223u) >> 8; }
+
+static double half(uint16_t h) {
+    const int exponent = h >> 10 & 31, fraction = h & 1023;
+    const double x = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
+                                    : ldexp(exponent ? 1024 + fraction : fraction, (exponent ? exponent : 1) - 25);
+    return h & 0x8000 ? -x : x;
+}
+
+static double naive(const double *x, const double *y, size_t count) {
+    double off = 0, all = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (isfinite(x[k]) != isfinite(y[k])) return INFINITY;
+        if (!isfinite(x[k])) continue;
+        off += (x[k] - y[k]) * (x[k] - y[k]);
+        all += x[k] * x[k];
+    }
+    return off == 0 ? 0 : all > 0 ? sqrt(off / all) : (double)INFINITY;
+}
+
+static bool same(double got, double want) { return got == want || fabs(got / want - 1) < 1e-12; }
+
+/* Pieces of any length, with what is infinite or none in both, in one, or nowhere. */
+static void halves_are_compared_as_they_are(void) {
+    enum { MOST = 1500 };
+    static uint16_t want[MOST], got[MOST];
+    static double x[MOST], y[MOST];
+    int infinite = 0, finite = 0;
+    for (int turn = 0; turn < 400; turn++) {
+        const size_t count = next() % MOST, odd = count ? next() % count : 0;
+        const uint32_t kind = next() % 4;
+        for (size_t k = 0; k < count; k++) {
+            want[k] = (uint16_t)next();
+            if ((want[k] & 0x7c00) == 0x7c00 && (kind > 0 || next() % 2)) want[k] &= 0xbfff;
+            got[k] = (want[k] & 0x7c00) == 0x7c00 ? want[k] : want[k] ^ (uint16_t)(next() % 4);
+            if (kind == 2 && k == odd) got[k] = 0x7c00 | (uint16_t)(next() % 2);
+            x[k] = half(want[k]), y[k] = half(got[k]);
+        }
+        const double off = naive(x, y, count);
+        UNIT_CHECK(
+            same(replay_check_off(SCOUT_FP16, (unsigned char *)want, SCOUT_FP16, (unsigned char *)got, count), off));
+        infinite += isinf(off);
+        finite += !isinf(off);
+    }
+    UNIT_CHECK(infinite > 50 && finite > 200);
+}
+
+static void floats_are_compared_as_they_are(void) {
+    enum { MOST = 700 };
+    static float want[MOST], got[MOST];
+    static double x[MOST], y[MOST];
+    for (int turn = 0; turn < 200; turn++) {
+        const size_t count = next() % MOST, odd = count ? next() % count : 0;
+        for (size_t k = 0; k < count; k++) {
+            want[k] = (float)((double)next() / 1e6 - 8);
+            got[k] = want[k] + (next() % 3 == 0 ? 1e-4f : 0);
+            if (k == odd && turn % 3 == 0) want[k] = NAN;
+            if (k == odd && turn % 6 == 0) got[k] = INFINITY;
+            x[k] = (double)want[k], y[k] = (double)got[k];
+        }
+        UNIT_CHECK(same(replay_check_off(SCOUT_FP32, (unsigned char *)want, SCOUT_FP32, (unsigned char *)got, count),
+                        naive(x, y, count)));
+    }
+}
+
 static void in_place_on_a_host(void) {
     begin();
     USE(&fake_right, &fake_fast);
@@ -408,6 +474,8 @@ int main(void) {
     UNIT_RUN(loops_run_as_often_as_they_do);
     UNIT_RUN(memory_that_is_short);
     UNIT_RUN(infinities_at_the_end_are_counted);
+    UNIT_RUN(halves_are_compared_as_they_are);
+    UNIT_RUN(floats_are_compared_as_they_are);
     UNIT_RUN(in_place_on_a_host);
     UNIT_RUN(a_host_traces_its_launches);
     json_decref(last);
