@@ -430,7 +430,8 @@ def zoo(folder):
         done = (re.findall(r"zoo: (\d+) of (\d+) done", text(f"{folder}/{name}.txt")) or [("0", "-")])[-1]
         of = {(os.path.relpath(one, f"{folder}/{name}"), report["name"]): report
               for one in glob.glob(f"{folder}/{name}/*@*/reports") for report in reports(os.path.dirname(one)).values()}
-        without = [one for one, report in of.items() if report["count"] and report["status"] != "OK"]
+        without = [one for one, report in of.items() if report["count"] and report["status"] != "OK"
+                   and (report.get("reason") or {}).get("code") != "no_work"]
         for one in without:
             print(f"    {one}: {of[one]['status']} {(of[one].get('reason') or {}).get('text', '')}"[:230])
         nights[name] = took, of

@@ -38,6 +38,7 @@ if ran zoo; then
     keep zoo/on_0/zoo/digest.md zoo/digest.md
     keep zoo/on_0/zoo/index.html zoo/index.html
     keep zoo/on_0/zoo/index.json zoo/index.json
+    keep zoo/on_0/history.csv zoo/history.csv
     grep -hE '^(PASSED|FAILED) zoo ' "$from/log.txt" >"$to/zoo/nights.txt" || true
 fi
 if ran whole; then

@@ -459,6 +459,7 @@ part_zoo() { # a zoo with nothing known: each night has ceilings and a cache of 
     export CEILING_SCOUT_LIBRARY_PATH=$libraries
     for gpus in ${NIGHTS:-0}; do
         timed "on_$gpus" "$BIN/ceiling-scout" zoo "$part/list/zoo.json" --gpus "$gpus" --again --digest -o "$part/on_$gpus"
+        "$BIN/analyze" history "$part/on_$gpus/zoo/history.db" --format csv -o "$part/on_$gpus/history.csv"
         tail -n 1 "$part/on_$gpus.txt"
     done
 }
