@@ -61,7 +61,7 @@ enum { PIECE = 256, SUMS = 4 };
 
 /* False: some are none, and all are still to be widened. */
 static bool piece(uint32_t type, const unsigned char *from, uint64_t first, double to[PIECE]) {
-    uint32_t none = 0;
+    int none = 0;
     if (type == SCOUT_FP16) {
         uint16_t h[PIECE];
         memcpy(h, from + 2 * first, sizeof h);
