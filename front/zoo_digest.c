@@ -50,10 +50,13 @@ static void read_figures(row *r) {
     r->ci = json_get_number(r->totals, "model_ci");
     r->proven_us = r->gainless ? 0 : or_zero(json_get_number(r->totals, "proven_us"));
     r->potential_us = json_get_number(r->totals, "potential_us");
-    if (!(us > 0) || !isfinite(ci) || *json_get_text(json_object_get(r->group, "partial"), "text")) return;
+    const bool lacks =
+        json_get_int(whole, "left_out", 0) > 0 || *json_get_text(json_object_get(r->group, "partial"), "text");
+    if (!(us > 0) || !isfinite(ci) || lacks) return;
+    const double ratio = json_get_number(whole, "ratio"); /* unknown where the plan is all defaults */
     r->measured_us = us;
     r->ci = ci;
-    r->proven_us = r->gainless ? 0 : us * (1 - json_get_number(whole, "ratio"));
+    r->proven_us = r->gainless || !isfinite(ratio) ? 0 : us * (1 - ratio);
     r->potential_us = fmax(us - r->proven_us - json_get_number(r->totals, "ceiling_us"), 0);
 }
 

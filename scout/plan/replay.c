@@ -537,7 +537,7 @@ static void pass_work(replay *r) {
     if (r->answer != SCOUT_OK) return;
     replay_look_at_lanes(r);
     look_at_end(r);
-    spend(r, REPLAY_CHECKING);
+    spend(r, r->pass.number > 1 ? REPLAY_TIMING : REPLAY_CHECKING); /* later it is a run, and no more */
     for (int k = 0; r->pass.in_place && !r->api->has_graphs && k < (r->two ? 2 : 1) && r->answer == SCOUT_OK; k++) {
         time_in_place(r, k);
         replay_trace_launches(r, k);

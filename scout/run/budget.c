@@ -28,7 +28,8 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
 static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
 static const double LOST_MOST = 30;                        /* is made up for */
 static const double REPLAY_SHARE = 0.1, REPLAY_LEAST = 10; /* of a run; seconds, where there is no budget */
-static const double REPLAY_MOST = 0.4;                     /* of a budget, where that is enough for one pass */
+static const double REPLAY_MOST = 0.4;                     /* of a budget for all passes; */
+static const double REPLAY_FIRST_MOST = 0.5;               /* for the first one, else for none */
 /* Reports are written before it, and a worker of its own starts: seconds, and no more than its share. */
 static const double REPLAY_START = 1.5;
 
@@ -138,18 +139,20 @@ double budget_later_end(budget *b, double first_s, bool host, double now) {
 
 /* ---- the model as a whole ---- */
 
+static double replay_start(const budget *b) { return fmin(REPLAY_SHARE * b->whole_s, REPLAY_START); }
+
 void budget_reserve(budget *b) {
-    const double share_s = REPLAY_SHARE * b->whole_s;
-    b->replay_s = b->end > 0 ? share_s + fmin(share_s, REPLAY_START) : 0;
+    b->replay_s = b->end > 0 ? REPLAY_SHARE * b->whole_s + replay_start(b) : 0;
     b->end -= b->replay_s;
 }
 
-void budget_reserve_for(budget *b, double least_s, double seconds) {
-    const double start_s = fmin(REPLAY_SHARE * b->whole_s, REPLAY_START), most_s = REPLAY_MOST * b->whole_s;
-    const double wanted_s = fmin(start_s + seconds, most_s);
-    if (!(b->replay_s > 0) || !(wanted_s > b->replay_s) || start_s + least_s > most_s) return;
-    b->end -= wanted_s - b->replay_s;
-    b->replay_s = wanted_s;
+void budget_reserve_for(budget *b, double first_s, double all_s) {
+    const double start_s = replay_start(b), usual_s = REPLAY_SHARE * b->whole_s + start_s;
+    const double wanted_s = fmax(start_s + first_s, fmin(start_s + all_s, REPLAY_MOST * b->whole_s));
+    if (!(b->replay_s > 0)) return;
+    const double kept_s = start_s + first_s > REPLAY_FIRST_MOST * b->whole_s ? usual_s : fmax(usual_s, wanted_s);
+    b->end += b->replay_s - kept_s;
+    b->replay_s = kept_s;
 }
 
 double budget_replay_end(const budget *b, double now) {

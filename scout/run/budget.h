@@ -58,8 +58,9 @@ void budget_lose(budget *b, double seconds);
 /* When later passes end, after a first one of so many seconds. */
 double budget_later_end(budget *b, double first_s, bool host, double now);
 
-/* The model is measured as a whole when all else is done, for which a tenth of a budget is kept. */
+/* The model is measured as a whole when all else is done, for which a tenth of a budget is kept, and the start. */
 void budget_reserve(budget *b);
-/* What a pass of it is expected to take at least, and all of them, where that is known by now: more is kept. */
-void budget_reserve_for(budget *b, double least_s, double seconds);
+/* What the first pass of it is expected to take at least, and all of them, as far as that is known by now: more is
+ * kept, where the first one fits. */
+void budget_reserve_for(budget *b, double first_s, double all_s);
 double budget_replay_end(const budget *b, double now);

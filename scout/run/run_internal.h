@@ -350,7 +350,7 @@ bool run_plan_read(run *r, const char *path, run_plan *to, status *st);
 /* The model as a whole, until end_s; alone: it is all that was asked, so that it is done again. False: st says why.
  * What it finds goes to model.json, and to the terminal. `no_whole`: its budget has no time for that. */
 bool run_replay(run *r, double end_s, bool alone, status *st);
-/* Seconds that a first pass of it takes, of a model that takes so long by its defaults. */
+/* Seconds that all passes of it take, or at least the first, of a model that takes so long by its defaults. */
 double run_replay_expected_s(const run *r, double model_us, bool all);
 void run_replay_forget(run *r); /* model.json is of what was measured before */
 

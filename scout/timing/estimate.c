@@ -50,25 +50,42 @@ typedef struct exponent {
     double x, error; /* its standard error */
 } exponent;
 
-static exponent exponent_of(const estimate_pass *passes, size_t n, double clock) {
-    double weight = 1 / (middle_error * middle_error), sum = weight * middle, x = 0;
+static exponent exponent_of(const estimate_pass *passes, size_t n) {
+    double weight = 1 / (middle_error * middle_error), sum = weight * middle, x = 0, clock = 0;
     double xx = 0, xy = 0, yy = 0, degrees = -1;
     for (size_t k = 0; k < n; k++) {
         const estimate_pass *p = &passes[k];
         xx += p->xx, xy += p->xy, yy += p->yy, degrees += p->n - 1;
         x += log(p->x) / (double)n;
+        clock += log(p->clock) / (double)n;
     }
     const double left = xx > 0 && degrees > 0 ? fmax(yy - xy * xy / xx, 0) / degrees : 1;
     const double block = fmax(left, least_error * least_error), pass = pass_error * pass_error;
     weight += xx / block, sum -= xy / block;
     for (size_t k = 0; k < n; k++) {
-        const double at = log(passes[k].clock / clock), by = log(passes[k].x) - x;
+        const double at = log(passes[k].clock) - clock, by = log(passes[k].x) - x;
         weight += at * at / pass, sum -= at * by / pass;
     }
     return (exponent){fmin(fmax(sum / weight, 0), 1.3), 1 / sqrt(weight)};
 }
 
-enum { MOST = 64 };
+enum { MOST = 64, ENOUGH = 5 };
+
+/* Something else may happen in a pass: its time lies so many times further from what the others have at its clock than
+ * half of these do. What it says of the clock is left out, its time is not. */
+static const double odd = 6;
+
+static size_t agreeing(const estimate_pass *passes, size_t n, double slope, estimate_pass *to) {
+    double x[MOST], far[MOST];
+    size_t count = 0;
+    for (size_t k = 0; k < n; k++) x[k] = log(passes[k].x) + slope * log(passes[k].clock);
+    const double half = stats_median(x, n);
+    for (size_t k = 0; k < n; k++) far[k] = fabs(x[k] - half);
+    const double most = odd * fmax(stats_median(far, n), pass_error);
+    for (size_t k = 0; k < n; k++)
+        if (n < ENOUGH || far[k] <= most) to[count++] = passes[k];
+    return count;
+}
 
 /* Of a mean of n passes, and of another part of its standard error, which hundreds of blocks tell: the interval of
  * both, by Welch and Satterthwaite. */
@@ -87,6 +104,7 @@ static const double near_most = 0.95;
 
 estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock *at) {
     double mean = 0, most = 0, held = 0, held_error = 0, x[MOST];
+    estimate_pass good[MOST];
     size_t holds = 0, highs = 0;
     if (n > MOST) n = MOST;
     for (size_t k = 0; k < n; k++) {
@@ -98,7 +116,9 @@ estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock
     for (size_t k = 0; k < n; k++)
         if (passes[k].held > 0) held += log(passes[k].held), held_error += passes[k].held_error, holds++;
     at->clock = holds > 0 ? exp(held / (double)holds) : stats_median(x, highs);
-    const exponent e = exponent_of(passes, n, exp(mean));
+    exponent e = exponent_of(passes, n);
+    const size_t agree = agreeing(passes, n, e.x, good);
+    if (agree < n) e = exponent_of(good, agree);
     for (size_t k = 0; k < n; k++) x[k] = passes[k].x * pow(passes[k].clock / at->clock, e.x);
     estimate all = estimate_of(x, n);
     /* The pass that was held tells how its time goes with the clock: what its blocks were off by, its part of the mean

@@ -78,6 +78,12 @@ python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); g = r["groups"][
 zoo m/zoo.json --only second
 check "the model as a whole: its time, interval and gain" grep -q '^| .second@b1_.*. | 2\.000 ms | ± 0\.4 % | 25\.0 % | ' out/zoo/digest.md
 check "the model as a whole: its gain is among the most" grep -q '^- .second@b1_.*.: 500\.0 us of 2\.000 ms a run (25\.0 %)$' out/zoo/digest.md
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); g = r["groups"][0]; g["whole"] = {"default": g["whole"]["default"]}; json.dump(r, open(sys.argv[1], "w"))' \
+    "out/second@b1_s8_$tag/summary.json"
+zoo m/zoo.json --only second
+check "the model as a whole by its defaults alone: no gain, all the rest is potential" \
+    grep -qE '^\| .second@b1_.*. \| 2\.000 ms \| ± 0\.4 % \| 0\.0 % \| [1-9][0-9.]* % \| ' out/zoo/digest.md
+check "the model as a whole by its defaults alone: others have their gains" grep -q '^- .first@' out/zoo/digest.md
 zoo m/zoo.json -o b --only first --budget 90
 zoo m/zoo.json -o b --only second --budget 90
 check "with a budget, too, what is shared is measured once" prints_line "second@b1_s8_$tag: 0 measured, [1-9][0-9]* from the cache$"

@@ -434,9 +434,12 @@ def zoo(folder):
                    and (report.get("reason") or {}).get("code") != "no_work"]
         for one in without:
             print(f"    {one}: {of[one]['status']} {(of[one].get('reason') or {}).get('text', '')}"[:230])
+        wholes = [load(path) for path in glob.glob(f"{folder}/{name}/*@*/model.json")]
+        several = sum(len(one["passes"]) > 1 for one in wholes)
         nights[name] = took, of
         verdict(done[0] == done[1] and code <= 1 and not without, f"zoo {name}: {done[0]} of {done[1]} models and sizes, "
-                f"{len(of)} operations, {len(without)} without a figure, exit {code}, {took:.0f} s")
+                f"{len(of)} operations, {len(without)} without a figure, {len(wholes)} measured as a whole, {several} of them in several passes, "
+                f"exit {code}, {took:.0f} s")
     for name, (took, of) in nights.items():
         gpus = name.count(",") + 1
         if gpus == 1:
@@ -447,7 +450,7 @@ def zoo(folder):
             agree = sum(a["approach"] == b["approach"] or any(r.get("borderline") or r.get("undecided") for r in (a, b))
                         for a, b in both)
             verdict(alone / took >= 0.9 * gpus, f"zoo {name}: {alone / took:.2f} times as fast as one ({0.9 * gpus:.1f})")
-            verdict(both and agree >= 0.98 * len(both),
+            verdict(both and len(both) == len(of) and agree >= 0.98 * len(both),
                     f"zoo {name}: {agree} of {len(both)} verdicts are those of one GPU, or marked open (98 %)")
 
 

@@ -163,12 +163,15 @@ static void more_is_kept_where_that_is_enough(void) {
     budget_reserve_for(&b, 2, 10);
     near(budget_later_end(&b, 60, true, 130), 138.5);
     near(budget_replay_end(&b, 138.5), 150);
-    budget_reserve_for(&b, 19, 30);
-    near(budget_later_end(&b, 60, true, 130), 138.5); /* a pass alone is over 40 % */
     near(budget_operations_left(&b, 110), 0.75 * 38.5 - 10);
     budget_reserve_for(&b, 18, 30);
     near(budget_later_end(&b, 60, true, 130), 130);
     near(budget_operations_left(&b, 110), 0.75 * 30 - 10);
+    budget_reserve_for(&b, 23, 30);
+    near(budget_later_end(&b, 60, true, 130), 125.5); /* the first pass has up to a half */
+    budget_reserve_for(&b, 24, 30);
+    near(budget_later_end(&b, 60, true, 130), 143.5); /* more than that it has not, and what was kept is given back */
+    near(budget_replay_end(&b, 143.5), 150);
 }
 
 int main(void) {
