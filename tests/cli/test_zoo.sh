@@ -413,4 +413,9 @@ wait "$hung" || EXIT=$?
 check "--notify that hangs: it is ended, and the code is the night's" exits 1
 check "--notify that hangs: told" contains hung.txt "--notify: did not end in 30 s, and was ended"
 check "--notify that hangs: nothing of it is left" test -z "$(pgrep -f '^sleep [45]00$')"
+
+# ---- the list that a GPU's night is measured by: its time is too short to find out there that it cannot be read ----
+zoo "$ROOT/tests/gpu/zoo/zoo.json" --list
+check "a GPU's list: is read" exits 0
+check "a GPU's list: fifteen models at three sizes" test "$(wc -l <stdout.txt)" = 45
 finish

@@ -23,7 +23,7 @@
 # QUICK: of part quick, the lists that tests/gpu/models_quick.py --make writes where the models are (out/quick).
 # PEERS: of part peers, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which (patterns).
 # All of them are two calls.
-# ONNX: of part zoo, the folder of the models that tests/gpu/zoo.json names (out/onnx). It measures them in a night for
+# ONNX: of part zoo, the folder of the models that tests/gpu/zoo/zoo.json names (out/onnx). It measures them in a night for
 # each of NIGHTS: the GPUs that it has ("0"). A night on one takes all of a call, so one on two ("0,1") is a call of its
 # own, with other RESULTS; judge.py zoo FOLDER holds the two against each other where one folder has both. BIN must be an
 # installed tree's (make install).
@@ -453,8 +453,8 @@ part_runtime() { # what tables name, launched by libscout_run from C, Python and
 part_zoo() { # a zoo with nothing known: each night has ceilings and a cache of its own
     local gpus model
     mkdir -p "$part/list"
-    cp "$here/zoo.json" "$part/list/"
-    grep -oE '[a-z0-9_]+\.onnx' "$here/zoo.json" | while read -r model; do
+    cp "$here/zoo/zoo.json" "$part/list/"
+    grep -oE '[a-z0-9_]+\.onnx' "$here/zoo/zoo.json" | while read -r model; do
         ln -s "$(realpath "${ONNX:-out/onnx}/$model")" "$part/list/$model"
     done
     export CEILING_SCOUT_LIBRARY_PATH=$libraries

@@ -57,7 +57,7 @@ fi
 # ---- what is opened once is no part of what the next pass takes ----
 cp -r model slow
 rm slow/model.json
-CEILING_SCOUT_SCRIPTED_SLOW_PLANS=800000 scout slow/ops.json -o slow --device scripted:0 --resume --budget 5
+CEILING_SCOUT_SCRIPTED_SLOW_PLANS=1500000 scout slow/ops.json -o slow --device scripted:0 --resume --budget 11
 check "plans that take most of what is left: four passes" field slow/model.json "len(r['passes']) >= 4 and r['ratio_ci'] > 0"
 
 # ---- one pass proves nothing: what is far ahead in it is replayed, and what is near is not ----
