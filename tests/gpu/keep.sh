@@ -39,7 +39,8 @@ if ran zoo; then
     keep zoo/on_0/zoo/index.html zoo/index.html
     keep zoo/on_0/zoo/index.json zoo/index.json
     keep zoo/on_0/history.csv zoo/history.csv
-    grep -hE '^(PASSED|FAILED) zoo ' "$from/log.txt" >"$to/zoo/nights.txt" || true
+    # of both nights, where the folder of another call's has been put beside this one's
+    python3 "$(dirname "${BASH_SOURCE[0]}")/judge.py" zoo "$from/zoo" >"$to/zoo/nights.txt"
 fi
 if ran whole; then
     for path in "$from"/whole/*@*.json; do

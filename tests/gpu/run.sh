@@ -24,8 +24,8 @@
 # PEERS: of part peers, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which (patterns).
 # All of them are two calls.
 # ONNX: of part zoo, the folder of the models that tests/gpu/zoo/zoo.json names (out/onnx). It measures them in a night for
-# each of NIGHTS: the GPUs that it has ("0"). A night on one takes all of a call, so one on two ("0,1") is a call of its
-# own, with other RESULTS; judge.py zoo FOLDER holds the two against each other where one folder has both. BIN must be an
+# each of NIGHTS: the GPUs that it has ("0"). A night on one takes all of a call (LIMIT=590), so one on two ("0,1") is a
+# call of its own, with other RESULTS; judge.py zoo FOLDER holds the two against each other where one folder has both. BIN must be an
 # installed tree's (make install).
 # WHEEL: of part runtime, what make wheel made (its Python half is left out without); SANITIZED: launches of a stream
 # under memcheck (10000). CHECKS may hold bench_run as well (make bench-run builds it).
