@@ -22,6 +22,7 @@ static const double WIDE = 0.04; /* of the model's time: operations whose times 
 static const double NARROW_SECONDS = 1, NARROW = 0.004;
 static const double FILL_SHARE = 0.02;   /* of a budget, that such a pass may take, by those before it */
 static const double AWAITED_SECONDS = 3; /* so long before the end nothing is waited for that is prepared beside */
+static const double AWAITED_SHARE = 0.2; /* of a budget: so long at most */
 
 /* ---- the budget ---- */
 
@@ -260,15 +261,18 @@ static bool pass_over(run *r) {
     return false;
 }
 
-/* At the pace of the first pass so far a budget ends before it does. */
+/* At the pace of the first pass so far a budget ends before it does. The last ones are those that take longest to be
+ * prepared: they have a share of it beside. */
 static bool is_hurried(const run *r, double now) {
+    const double wait_s = fmin(AWAITED_SHARE * r->budget.whole_s, AWAITED_SECONDS);
     int begun = 0, left = 0;
     for (int k = 0; k < r->item_count; k++) {
         const run_item *i = &r->items[k];
         begun += i->started;
         left += i->source == RUN_PENDING && !i->started && i->stage == RUN_OPERATIONS;
     }
-    return r->budget.end > 0 && r->began > 0 && left * (now - r->began) > begun * (r->budget.end - now);
+    if (!(r->budget.end > 0) || !(r->began > 0) || left == 0) return false;
+    return left * (now - r->began) > begun * (r->budget.end - wait_s - now);
 }
 
 /* None is ready, and there is no time to wait: what needs no library, else what was announced last, for no thread is
