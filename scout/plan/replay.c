@@ -1,8 +1,6 @@
 /* A replay from its request to its figures: plans, steps, lanes that take turns. */
 #include "scout/plan/replay_internal.h"
 
-#include "scout/kinds/kind_tensors.h"
-#include "scout/kinds/kinds.h"
 #include "scout/terms/stats.h"
 
 #include <math.h>
@@ -27,77 +25,6 @@ scout_answer replay_note(replay *r, scout_answer answer, const scout_why *why) {
 void replay_leave_out(replay_unit *u, const scout_why *why) {
     u->out = true;
     u->why = *why;
-}
-
-/* ---- plans ---- */
-
-static const measure_exclusion *excluded(const replay_request *q, const replay_row *row) {
-    for (int k = 0; k < q->exclusion_count; k++) {
-        const measure_exclusion *e = &q->exclusions[k];
-        const bool all = e->variant[0] == 0 || !row->variant || strcmp(e->variant, row->variant) == 0;
-        if (strcmp(e->name, row->candidate) == 0 && all) return e;
-    }
-    return NULL;
-}
-
-/* False: this one cannot take part, why says so. */
-static bool choose(replay *r, replay_unit *u, int row, scout_why *why) {
-    const replay_row *of = &u->of->rows[row];
-    const measure_exclusion *e = excluded(r->request, of);
-    choice *c = &u->choices[row];
-    if (e) {
-        *why = e->why;
-        return false;
-    }
-    const choice_wish wish = {.api = r->api,
-                              .op = &u->op,
-                              .id = u->of->operation.id,
-                              .candidate = of->candidate,
-                              .variant = of->variant,
-                              .exhaustive = r->request->exhaustive};
-    *c = (choice){.candidate = NULL};
-    if (r->watcher && r->watcher->step)
-        r->watcher->step(r->watcher->context, of->candidate, of->variant, "prepare", 120);
-    const scout_answer answer = choice_named(&wish, r->device, c, why);
-    if (answer == SCOUT_LOST) replay_note(r, answer, why);
-    if (answer == SCOUT_OK) return true;
-    c->plan = NULL;
-    (void)bench_status_of(answer, why);
-    return false;
-}
-
-static bool is_same(const replay_row *a, const replay_row *b) {
-    return strcmp(a->candidate, b->candidate) == 0 &&
-           strcmp(a->variant ? a->variant : "", b->variant ? b->variant : "") == 0;
-}
-
-static bool is_asked(const replay *r, const replay_operation *of) {
-    bool asked = false;
-    for (int k = 0; k < REPLAY_LANES; k++)
-        asked = asked || (of->rows[k].candidate && filter_takes(r->request->only, of->rows[k].candidate));
-    return asked;
-}
-
-static void open_unit(replay *r, replay_unit *u) {
-    const operation *o = &u->of->operation;
-    const kind *k = kinds_find(o->rec.kind);
-    const weights_counter counter = {r->api, r->device};
-    scout_why why = {.code = ""};
-    if (!u->of->rows[0].candidate || !is_asked(r, u->of)) {
-        u->out = true;
-        return;
-    }
-    if (!kinds_build(o, r->request->workspace_limit, &r->arena, &u->op, &why) ||
-        !weights_make(o, &u->op, 1, &counter, &r->arena, &u->weights, &why) || !choose(r, u, 0, &why)) {
-        replay_leave_out(u, &why);
-        return;
-    }
-    u->tolerance = 2 * (k->tolerance(&u->op) + kind_in_parts(&u->op));
-    if (!u->of->rows[1].candidate || is_same(&u->of->rows[0], &u->of->rows[1])) return;
-    if (choose(r, u, 1, &why))
-        u->choice_of[1] = 1;
-    else
-        u->wanes = why;
 }
 
 /* ---- steps ---- */
@@ -487,14 +414,8 @@ static void lay_out(replay *r) {
 }
 
 static void open_all(replay *r) {
-    const replay_request *q = r->request;
     r->opened = true;
-    r->unit_count = q->operation_count + q->fusion_count;
-    r->units = arena_array(&r->arena, replay_unit, r->unit_count);
-    for (int k = 0; k < r->unit_count && r->answer == SCOUT_OK; k++) {
-        r->units[k].of = k < q->operation_count ? &q->operations[k] : &q->fusions[k - q->operation_count].of;
-        open_unit(r, &r->units[k]);
-    }
+    replay_open_units(r);
     if (r->answer != SCOUT_OK) return;
     add_all_steps(r);
     replay_groups_open(r);
@@ -599,6 +520,8 @@ void replay_close(replay *r) {
         }
         weights_free(&r->units[k].weights);
     }
+    for (int k = 0; k < r->crew_count; k++) /* plans leaned on them */
+        if (r->answer != SCOUT_LOST) r->api->close(r->crew[k]);
     arena_free(&r->arena);
     free(r);
 }

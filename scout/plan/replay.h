@@ -7,7 +7,9 @@
 #include "scout/measure/measure.h"
 #include "scout/plan/plan.h"
 
-enum { REPLAY_LANES = 2 };
+#include <sched.h>
+
+enum { REPLAY_LANES = 2, REPLAY_MOST_BESIDE = 8 };
 
 typedef struct replay_row { /* NULL: the first of them leaves the operation out, the second is the first one again */
     const char *candidate, *variant;
@@ -23,6 +25,12 @@ typedef struct replay_fusion {
     int part_count;
     fusion_part *parts;
 } replay_fusion;
+
+typedef struct replay_beside { /* threads that prepare plans beside the one that measures */
+    int threads;               /* 0: none may; REPLAY_MOST_BESIDE at most */
+    int32_t ordinal;           /* of the device that each of them opens for itself */
+    cpu_set_t cores;
+} replay_beside;
 
 typedef struct replay_request {    /* all borrowed */
     const operation_flow *flow;    /* its occurrences name `operations` */
@@ -42,6 +50,7 @@ typedef struct replay_request {    /* all borrowed */
     const char *only;     /* names of candidates, commas between: operations without one are left out; NULL: all */
     const measure_exclusion *exclusions; /* rows that must not be run */
     int exclusion_count;
+    replay_beside beside;
 } replay_request;
 
 typedef struct replay_pass {

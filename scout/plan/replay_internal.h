@@ -1,6 +1,7 @@
-/* What the parts of a replay share: replay.c makes its steps and times them, replay_groups.c says which of them the
- * plan takes, replay_memory.c owns what they run on, replay_pieces.c times a run that others disturb, replay_check.c
- * holds one lane against the other, replay_exact.c both against fp32, replay_json.c tells what came of it. */
+/* What the parts of a replay share: replay_open.c prepares its plans, replay.c makes its steps and times them,
+ * replay_groups.c says which of them the plan takes, replay_memory.c owns what they run on, replay_pieces.c times a run
+ * that others disturb, replay_check.c holds one lane against the other, replay_exact.c both against fp32, replay_json.c
+ * tells what came of it. */
 #pragma once
 
 #include "scout/device/choice.h"
@@ -143,6 +144,8 @@ struct replay {
     timing_clock clock;
     replay_unit *units; /* of operations, then of fusions */
     int unit_count;
+    scout_device *crew[REPLAY_MOST_BESIDE]; /* of the threads that prepared them; owned */
+    int crew_count;
     replay_step *steps; /* of single occurrences, then of groups */
     int step_count, single_count;
     int *step_of[2]; /* by flow and occurrence: its single step; -1: it has none */
@@ -197,6 +200,9 @@ const operation_flow *replay_flow(const replay *r, int which);
 bool replay_turns(const replay *r); /* these are not the same */
 /* The order in which what a step makes by default lies where nothing else of it does; of a group its parts. */
 int replay_alone(const replay *r, const replay_step *s);
+
+/* replay_open.c */
+void replay_open_units(replay *r);
 
 /* replay_groups.c */
 void replay_groups_open(replay *r); /* steps of the plan's groups, behind the single ones */

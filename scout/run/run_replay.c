@@ -199,6 +199,7 @@ static json_t *job_of(replay_run *w, const run_device *d) {
     if (w->pass == 1 || figures_hold_again(w->measurement)) json_put_real(&b, to, "hold_s", hold_s);
     json_put_bool(&b, to, "in_place", w->pass > 1 && w->pass <= 1 + IN_PLACE_PASSES);
     if (looks[w->look].asks) json_put_bool(&b, to, looks[w->look].asks, true);
+    if (run_job_is_ahead(r, d)) json_put_bool(&b, to, "ahead", true); /* its plans are prepared beside each other */
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     json_put(&b, to, "flow", operation_flow_to_json(r->list.flow, &b));
     if (w->plan.as) json_put(&b, to, "planned", operation_flow_to_json(w->plan.as->flow, &b));

@@ -102,7 +102,8 @@ static void advance(supervisor *s, const run *r, supervisor_slot *at) {
             give_up(s, r, at, "out of memory");
             return;
         }
-        at->ahead = at->ahead || json_array_size(json_object_get(request, "ahead")) > 0;
+        const json_t *const ahead = json_object_get(request, "ahead"); /* what, or that there is something */
+        at->ahead = at->ahead || json_is_true(ahead) || json_array_size(ahead) > 0;
         p->state = PROCESS_BUSY;
         process_send(p, FRAMES_JOB, request, supervisor_start_seconds(&s->options));
     }

@@ -146,7 +146,7 @@ static void on_open(worker *w, const json_t *request, worker_end *end) {
         send_failed(w, end);
         return;
     }
-    w->rests_later = worker_ahead_can(w);
+    w->rests_later = worker_ahead_threads(w) > 0;
     json_builder b = {0};
     json_t *body = json_finish(&b, opened_body(w, word, &b), &end->st);
     if (body) {

@@ -83,8 +83,9 @@ static bool has_plugins(const scout_device_api *api) {
     return found;
 }
 
-bool worker_ahead_can(const worker *w) {
-    return SCOUT_HAS(w->api, beside) && w->api->beside && threads_here(w) > 0 && !has_plugins(w->api);
+int worker_ahead_threads(const worker *w) {
+    const bool may = SCOUT_HAS(w->api, beside) && w->api->beside && threads_here(w) > 0 && !has_plugins(w->api);
+    return may ? threads_here(w) : 0;
 }
 
 /* ---- the threads ---- */
@@ -267,7 +268,7 @@ static bool announce(worker *w, json_t *body) {
 
 void worker_ahead_hear(worker *w, const json_t *list) {
     if (json_array_size(list) == 0) return;
-    if (!w->ahead && worker_ahead_can(w)) w->ahead = pool_new(w);
+    if (!w->ahead && worker_ahead_threads(w) > 0) w->ahead = pool_new(w);
     if (!w->declined) w->declined = json_array();
     for (size_t k = 0; k < json_array_size(list); k++) {
         json_t *const body = json_array_get(list, k);

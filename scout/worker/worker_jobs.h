@@ -84,8 +84,9 @@ bool worker_jobs_open(worker *w, worker_end *end); /* the device; false: end say
  * libraries take longer to say how than the device takes to be timed. The supervisor announces what comes next; what is
  * ready by then, or under way, is taken instead of being done by the job itself. */
 
-/* Whether this worker could: the device says so, no plugin's code would run there, and the machine has cores for it. */
-bool worker_ahead_can(const worker *w);
+/* So many threads could: the device says so, no plugin's code would run there, and the machine has cores for them. 0:
+ * none. */
+int worker_ahead_threads(const worker *w);
 /* The jobs that are announced, a list of their bodies; threads begin with the first of them. The device is open. */
 void worker_ahead_hear(worker *w, const json_t *list);
 /* What was prepared for this job, the caller's; waits where a thread is at it, and tells the supervisor what that one

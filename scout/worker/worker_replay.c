@@ -104,6 +104,13 @@ static void read_request(worker_replay *w) {
     q->exclusions = worker_request_exclusions(json_object_get(body, "exclusions"), &w->arena, &q->exclusion_count);
 }
 
+static replay_beside beside_of(const worker *w, const json_t *body) {
+    const int threads = json_is_true(json_object_get(body, "ahead")) ? worker_ahead_threads(w) : 0;
+    return (replay_beside){.threads = threads < REPLAY_MOST_BESIDE ? threads : REPLAY_MOST_BESIDE,
+                           .ordinal = w->ordinal,
+                           .cores = w->cores};
+}
+
 static bool read_guarded(worker_replay *w) {
     if (!guard_enter(&w->guard)) return false;
     read_request(w);
@@ -134,6 +141,7 @@ static worker_replay *replay_of(worker *w, const json_t *body, worker_end *end) 
     r->body = json_deep_copy(body);
     guard_init(&r->guard);
     arena_init(&r->arena, &r->guard, arena_bytes);
+    r->request.beside = beside_of(w, body);
     if (read_guarded(r)) r->replay = replay_open(w->api, w->device, &w->identity, &r->request, &w->watcher);
     if (r->replay) return r;
     if (r->guard.st.code != STATUS_OK)

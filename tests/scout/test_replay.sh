@@ -54,6 +54,50 @@ else
     skip "schemas: $ROOT/out/venv/bin/python is not there"
 fi
 
+# ---- plans are prepared beside each other ----
+write_chain() { # FILE: eight products in a row, each an operation of its own
+    python3 - "$1" <<'END'
+import json, sys
+
+wide = [64 + 8 * k for k in range(9)]
+ops, tensors, occurrences = [], [["x", "input", "fp32", [64, wide[0]], -1, 0, 0, 1]], []
+for at, (k, n) in enumerate(zip(wide, wide[1:])):
+    ops.append({"id": f"op{at}", "op": "gemm", "shape": [64, n, k], "layout": "nn", "dtype": "fp32", "weight_side": "b",
+                "count": 1, "occurrences": 1, "macs": 64 * n * k, "flops": 2 * 64 * n * k,
+                "bytes_read": 4 * (64 * k + k * n), "bytes_written": 4 * 64 * n, "nodes": [f"op{at}/0"]})
+    last = at == len(wide) - 2
+    tensors.append([f"w{at}", "weight", "fp32", [k, n], -1, 0, at, 1])
+    tensors.append([f"y{at}", "output" if last else "activation", "fp32", [64, n], at, at, at if last else at + 1, int(not last)])
+    occurrences.append([at, 0, 0, 1, [2 * at, 2 * at + 1], [2 * at + 2]])
+memory = {"weights": sum(4 * k * n for k, n in zip(wide, wide[1:])), "activations": 4 * 64 * (wide[-1] + wide[-2]), "at": 7, "unsized": 0}
+graph = {"memory": memory, "tensors": tensors, "occurrences": occurrences, "cuts": []}
+json.dump({"schema": "ceiling-scout/ops/1", "model": {"name": "chain"}, "ops": ops, "fusions": [], "graph": graph}, open(sys.argv[1], "w"))
+END
+}
+mkdir -p chain
+write_chain chain/ops.json
+scout chain/ops.json -o chain --device scripted:0
+check "eight products: exit 0" exits 0
+cp -r chain together
+rm together/model.json
+CEILING_SCOUT_SCRIPTED_BESIDE=$PWD/prepared CEILING_SCOUT_SCRIPTED_SLOW_PLANS=100000 scout --replay together --device scripted:0
+check "plans beside each other: exit 0" exits 0
+check "plans beside each other: other threads prepare some" test -s prepared
+check "plans beside each other: nothing is left out" field together/model.json "r['left_out'] == [] and r['as_default'] == [] and r['launches'] == 8"
+check "plans beside each other: each is the one that was chosen" test \
+    "$(grep -E '"(variant|candidate|ratio_of_best)"' chain/plan.json)" = "$(grep -E '"(variant|candidate|ratio_of_best)"' together/plan.json)"
+alike() { # LANE
+    python3 -c 'import json, sys; a, b = (json.load(open(f"{d}/model.json"))[sys.argv[1]]["time_us"] for d in ("chain", "together")); sys.exit(abs(a / b - 1) > 0.02)' "$1"
+}
+check "plans beside each other: the default takes as long" alike default
+check "plans beside each other: the best takes as long" alike best
+rm -f together/model.json prepared
+CEILING_SCOUT_PATIENCE=0.05 CEILING_SCOUT_SCRIPTED_BESIDE=$PWD/prepared CEILING_SCOUT_SCRIPTED_SLOW_PLANS=50000 \
+    CEILING_SCOUT_SCRIPTED_SLOW_BESIDE=64:30000000 scout --replay together --device scripted:0
+check "one hangs beside: exit 0" exits 0
+check "one hangs beside: it is done again alone" says "repeated alone"
+check "one hangs beside: nothing is left out" field together/model.json "r['left_out'] == [] and r['as_default'] == [] and r['launches'] == 8"
+
 # ---- what is opened once is no part of what the next pass takes ----
 cp -r model slow
 rm slow/model.json
