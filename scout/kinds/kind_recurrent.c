@@ -164,4 +164,10 @@ static double specials(const scout_op *op) {
     return p.customary ? cells * (p.gates + (p.cell == RECURRENT_LSTM)) : 0;
 }
 
-const kind kind_recurrent = {.op = OP_RECURRENT, .build = build, .tolerance = tolerance, .specials = specials};
+const kind kind_recurrent = {
+    .op = OP_RECURRENT,
+    .build = build,
+    .tolerance = tolerance,
+    .specials = specials,
+    .workspaces = 16, /* as a convolution's: a layer that keeps its weights in registers stages all of its steps */
+};

@@ -29,7 +29,7 @@ static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
 static const double LOST_MOST = 30;                        /* is made up for */
 static const double REPLAY_SHARE = 0.1, REPLAY_LEAST = 10; /* of a run; seconds, where there is no budget */
 static const double REPLAY_MOST = 0.4;                     /* of a budget for all passes; */
-static const double REPLAY_FIRST_MOST = 0.5;               /* for the first one, else for none */
+static const double REPLAY_FIRST_MOST = 0.5;               /* for the first one, else nothing is kept */
 /* Reports are written before it, and a worker of its own starts: seconds, and no more than its share. */
 static const double REPLAY_START = 1.5;
 
@@ -142,17 +142,18 @@ double budget_later_end(budget *b, double first_s, bool host, double now) {
 static double replay_start(const budget *b) { return fmin(REPLAY_SHARE * b->whole_s, REPLAY_START); }
 
 void budget_reserve(budget *b) {
+    b->keeps = b->end > 0;
     b->replay_s = b->end > 0 ? REPLAY_SHARE * b->whole_s + replay_start(b) : 0;
     b->end -= b->replay_s;
 }
 
-void budget_reserve_for(budget *b, double first_s, double all_s) {
+void budget_reserve_for(budget *b, double first_s, double all_s, double now) {
     const double start_s = replay_start(b), usual_s = REPLAY_SHARE * b->whole_s + start_s;
-    const double wanted_s = fmax(start_s + first_s, fmin(start_s + all_s, REPLAY_MOST * b->whole_s));
-    if (!(b->replay_s > 0)) return;
-    const double kept_s = start_s + first_s > REPLAY_FIRST_MOST * b->whole_s ? usual_s : fmax(usual_s, wanted_s);
-    b->end += b->replay_s - kept_s;
-    b->replay_s = kept_s;
+    const double least_s = start_s + first_s, end = b->end + b->replay_s;
+    const double wanted_s = fmax(least_s, fmin(start_s + all_s, REPLAY_MOST * b->whole_s));
+    if (!b->keeps) return;
+    b->replay_s = least_s > REPLAY_FIRST_MOST * b->whole_s || now + least_s > end ? 0 : fmax(usual_s, wanted_s);
+    b->end = end - b->replay_s;
 }
 
 double budget_replay_end(const budget *b, double now) {

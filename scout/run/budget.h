@@ -11,6 +11,7 @@ typedef struct budget {
     double fusions_end;            /* where no budget says so; 0: no fusion has begun */
     double later_began, later_end; /* of later passes; 0: none has begun */
     double replay_s;               /* of a budget: kept for the model as a whole */
+    bool keeps;                    /* it may keep some for that */
     double lost_s;                 /* of passes that other work disturbed; they are made up for */
 } budget;
 
@@ -61,6 +62,6 @@ double budget_later_end(budget *b, double first_s, bool host, double now);
 /* The model is measured as a whole when all else is done, for which a tenth of a budget is kept, and the start. */
 void budget_reserve(budget *b);
 /* What the first pass of it is expected to take at least, and all of them, as far as that is known by now: more is
- * kept, where the first one fits. */
-void budget_reserve_for(budget *b, double first_s, double all_s);
+ * kept, or nothing any more where the first one does not fit. */
+void budget_reserve_for(budget *b, double first_s, double all_s, double now);
 double budget_replay_end(const budget *b, double now);

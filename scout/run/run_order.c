@@ -261,18 +261,21 @@ static bool pass_over(run *r) {
     return false;
 }
 
-/* At the pace of the first pass so far a budget ends before it does. The last ones are those that take longest to be
+/* At what first passes took so far a budget ends before all had theirs. The last ones are those that take longest to be
  * prepared: they have a share of it beside. */
 static bool is_hurried(const run *r, double now) {
     const double wait_s = fmin(AWAITED_SHARE * r->budget.whole_s, AWAITED_SECONDS);
+    double took_s = 0;
     int begun = 0, left = 0;
-    for (int k = 0; k < r->item_count; k++) {
+    for (int k = 0; k < r->list.count; k++) {
         const run_item *i = &r->items[k];
-        begun += i->started;
+        const bool known = i->stage == RUN_OPERATIONS && i->first_s > 0;
+        begun += known;
+        took_s += known ? i->first_s : 0;
         left += i->source == RUN_PENDING && !i->started && i->stage == RUN_OPERATIONS;
     }
-    if (!(r->budget.end > 0) || !(r->began > 0) || left == 0) return false;
-    return left * (now - r->began) > begun * (r->budget.end - wait_s - now);
+    if (!(r->budget.end > 0) || begun == 0 || left == 0) return false;
+    return left * took_s > begun * (r->budget.end - wait_s - now);
 }
 
 /* None is ready, and there is no time to wait: what needs no library, else what was announced last, for no thread is
@@ -341,7 +344,8 @@ static run_item *before_fusions(run *r, int device) {
 run_item *run_order_next(run *r, int device) {
     const run_device *const d = &r->devices[device];
     const double model_us = model_time(r);
-    budget_reserve_for(&r->budget, run_replay_expected_s(r, model_us, false), run_replay_expected_s(r, model_us, true));
+    budget_reserve_for(&r->budget, run_replay_expected_s(r, model_us, false), run_replay_expected_s(r, model_us, true),
+                       run_now());
     while (r->at < r->item_count) {
         if (!r->led && run_job_is_ahead(r, d)) lead(r);
         run_item *i = &r->items[r->order[r->at]];

@@ -15,7 +15,7 @@ static const double target = 0.01, hold_s = 1.5;
 /* Roughly: runs of the model that a first pass takes, and at least; a host's pace of filling weights. */
 static const double pass_runs = 25, least_runs = 15, fill_bytes_per_s = 0.5e9;
 /* A device fills fast. What it waits for are libraries, plans, and the blocks of each pass. */
-static const double device_fill_bytes_per_s = 10e9, libraries_s = 0.8, plan_s = 0.02, blocks_s = 0.35;
+static const double device_fill_bytes_per_s = 10e9, libraries_s = 0.8, plan_s = 0.012, blocks_s = 0.35;
 
 /* ---- what runs as what ---- */
 

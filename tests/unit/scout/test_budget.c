@@ -155,23 +155,27 @@ static void operations_come_before_the_whole(void) {
 
 static void more_is_kept_where_that_is_enough(void) {
     budget b = made("run", 50);
-    budget_reserve_for(&b, 10, 10);
+    budget_reserve_for(&b, 10, 10, 101);
     near(budget_later_end(&b, 60, true, 130), 150); /* nothing is measured as a whole */
     budget_reserve(&b);
-    budget_reserve_for(&b, 3, 3);
+    budget_reserve_for(&b, 3, 3, 101);
     near(budget_later_end(&b, 60, true, 130), 143.5); /* it has that */
-    budget_reserve_for(&b, 2, 10);
+    budget_reserve_for(&b, 2, 10, 101);
     near(budget_later_end(&b, 60, true, 130), 138.5);
     near(budget_replay_end(&b, 138.5), 150);
     near(budget_operations_left(&b, 110), 0.75 * 38.5 - 10);
-    budget_reserve_for(&b, 18, 30);
+    budget_reserve_for(&b, 18, 30, 101);
     near(budget_later_end(&b, 60, true, 130), 130);
     near(budget_operations_left(&b, 110), 0.75 * 30 - 10);
-    budget_reserve_for(&b, 23, 30);
+    budget_reserve_for(&b, 23, 30, 101);
     near(budget_later_end(&b, 60, true, 130), 125.5); /* the first pass has up to a half */
-    budget_reserve_for(&b, 24, 30);
-    near(budget_later_end(&b, 60, true, 130), 143.5); /* more than that it has not, and what was kept is given back */
+    budget_reserve_for(&b, 24, 30, 101);
+    near(budget_later_end(&b, 60, true, 130), 150); /* more than that it has not, and what was kept is given back */
     near(budget_replay_end(&b, 143.5), 150);
+    budget_reserve_for(&b, 2, 10, 146);
+    near(budget_later_end(&b, 60, true, 130), 138.5); /* there is still time for one */
+    budget_reserve_for(&b, 2, 10, 146.6);
+    near(budget_later_end(&b, 60, true, 130), 150); /* there is no more */
 }
 
 int main(void) {
