@@ -428,8 +428,8 @@ typedef struct scout_device_api {
     uint32_t (*clocks)(scout_device *device, double *hz, uint32_t most);
     /* Whether other threads may list and prepare the device's own candidates, each on a device of its own (`open`),
      * while this thread measures, and this one may launch, describe and destroy what they have prepared. NULL: one
-     * thread does all. Called once, by the thread that measures, which it makes ready for such launches, before the
-     * first of them; what asks no library is launched without it. SCOUT_NO: what they prepare is not used. */
+     * thread does all. Called by the thread that measures, which it makes ready for such launches, before the first of
+     * them, and perhaps again; what asks no library is launched without it. SCOUT_NO: what they prepare is not used. */
     scout_answer (*beside)(scout_device *device, scout_why *why);
     /* Has everything loaded that a launch needs, and runs nothing: `enqueue` is called once, on a stream that only
      * notes it. What goes wrong shows in the launch itself. May be NULL. */

@@ -169,5 +169,5 @@ const kind kind_recurrent = {
     .build = build,
     .tolerance = tolerance,
     .specials = specials,
-    .workspaces = 16, /* as a convolution's: a layer that keeps its weights in registers stages all of its steps */
+    .workspaces = RECURRENT_WORKSPACES,
 };

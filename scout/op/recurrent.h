@@ -11,6 +11,10 @@ enum { RECURRENT_X = 0, RECURRENT_W = 1, RECURRENT_R = 2 };
 
 enum { RECURRENT_MOST_GATES = 4, RECURRENT_ACTIVATIONS = 3 };
 
+/* So many usual workspaces a layer may have: a library's that keeps its weights in registers stages all of its steps.
+ * Gates of so many steps as fit one of these still lie in a cache when they are read. */
+enum { RECURRENT_WORKSPACES = 16 };
+
 typedef enum recurrent_cell { RECURRENT_NONE, RECURRENT_RNN, RECURRENT_GRU, RECURRENT_LSTM } recurrent_cell;
 
 typedef enum recurrent_function {

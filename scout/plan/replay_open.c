@@ -57,6 +57,8 @@ static bool choose(replay *r, replay_unit *u, int row, scout_why *why) {
     return false;
 }
 
+/* ---- units ---- */
+
 static bool is_same(const replay_row *a, const replay_row *b) {
     return strcmp(a->candidate, b->candidate) == 0 &&
            strcmp(a->variant ? a->variant : "", b->variant ? b->variant : "") == 0;
@@ -78,6 +80,7 @@ static void build(replay *r, replay_unit *u) {
     const operation *o = &u->of->operation;
     const weights_counter counter = {r->api, r->device};
     scout_why why = {.code = ""};
+    if (weights_matter(o)) replay_tell(r, NULL, "weights", prepare_s);
     if (!u->of->rows[0].candidate || !is_asked(r, u->of))
         u->out = true;
     else if (!kinds_build(o, r->request->workspace_limit, &r->arena, &u->op, &why) ||
@@ -126,11 +129,13 @@ static opening *begin_next(crew *c) {
 }
 
 static void open_beside(crew *c, opening *o, scout_device *device) {
-    scout_why ignored;
+    scout_why why;
     pthread_mutex_unlock(&c->mutex);
-    (void)prepare(c->replay, o->unit, o->row, device, &ignored);
+    const scout_answer answer = prepare(c->replay, o->unit, o->row, device, &why);
     pthread_mutex_lock(&c->mutex);
     o->over = true;
+    if (answer == SCOUT_LOST) c->next = c->count;
+    (void)replay_note(c->replay, answer == SCOUT_LOST ? answer : SCOUT_OK, &why);
     pthread_cond_broadcast(&c->changed);
 }
 

@@ -15,7 +15,8 @@ static const double target = 0.01, hold_s = 1.5;
 /* Roughly: runs of the model that a first pass takes, and at least; a host's pace of filling weights. */
 static const double pass_runs = 25, least_runs = 15, fill_bytes_per_s = 0.5e9;
 /* A device fills fast. What it waits for are libraries, plans, and the blocks of each pass. */
-static const double device_fill_bytes_per_s = 10e9, libraries_s = 0.8, plan_s = 0.012, blocks_s = 0.35;
+static const double device_fill_bytes_per_s = 10e9, libraries_s = 0.8, plan_s = 0.012, plan_alone_s = 0.02,
+                    blocks_s = 0.35;
 
 /* ---- what runs as what ---- */
 
@@ -199,7 +200,8 @@ static json_t *job_of(replay_run *w, const run_device *d) {
     if (w->pass == 1 || figures_hold_again(w->measurement)) json_put_real(&b, to, "hold_s", hold_s);
     json_put_bool(&b, to, "in_place", w->pass > 1 && w->pass <= 1 + IN_PLACE_PASSES);
     if (looks[w->look].asks) json_put_bool(&b, to, looks[w->look].asks, true);
-    if (run_job_is_ahead(r, d)) json_put_bool(&b, to, "ahead", true); /* its plans are prepared beside each other */
+    if (w->pass == 1 && w->look == 0 && run_job_is_ahead(r, d))
+        json_put_bool(&b, to, "ahead", true); /* it opens its plans */
     json_put(&b, to, "exclusions", run_faults_exclusions(r, &b));
     json_put(&b, to, "flow", operation_flow_to_json(r->list.flow, &b));
     if (w->plan.as) json_put(&b, to, "planned", operation_flow_to_json(w->plan.as->flow, &b));
@@ -362,7 +364,8 @@ static double seconds_of(const run *r, double model_us, double runs, int passes)
     int plans = 0;
     if (run_on_host(r)) return 1e-6 * model_us * runs + bytes / fill_bytes_per_s;
     for (int k = 0; k < r->list.count; k++) plans += r->list.items[k].count > 0 && !r->list.items[k].skip_code;
-    return libraries_s + plan_s * plans +
+    const double each_s = run_job_is_ahead(r, &r->devices[0]) ? plan_s : plan_alone_s;
+    return libraries_s + each_s * plans +
            passes * (blocks_s + 1e-6 * model_us * runs + bytes / device_fill_bytes_per_s);
 }
 

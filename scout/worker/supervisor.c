@@ -205,6 +205,7 @@ static void on_done(supervisor *s, const run *r, supervisor_slot *at, process *p
     if (!t || p != active_process(at)) return;
     at->open_failures = 0;
     t->ended.ends = 0;
+    if (json_is_true(json_object_get(t->body, "ahead"))) at->ahead = false; /* all of it is done */
     const char *alone = supervisor_task_alone(t);
     if (t->trial[0]) { /* it does well alone: once more with the others */
         t->trial[0] = 0;

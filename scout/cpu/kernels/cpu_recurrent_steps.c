@@ -272,7 +272,8 @@ static scout_plan plan_of(const scout_op *op) {
     plan.gathers = plan.half || p->batch_first || p->lengths >= 0 || p->reverse || p->directions > 1;
     plan.wide = p->gates * p->hidden;
     plan.chunk = p->steps;
-    while (plan.chunk > 1 && layout_of(&plan, plan.chunk).all > most_floats(op)) plan.chunk = (plan.chunk + 1) / 2;
+    while (plan.chunk > 1 && layout_of(&plan, plan.chunk).all > most_floats(op) / RECURRENT_WORKSPACES)
+        plan.chunk = (plan.chunk + 1) / 2;
     plan.at = layout_of(&plan, plan.chunk);
     return plan;
 }

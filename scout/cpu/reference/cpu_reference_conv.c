@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 8192, STRIP = 32, PIECE = 1024 };
+enum { SAMPLES = 8192, STRIP = 32, PIECE = 1024, CACHE = 512 << 10 };
 static const double WHOLE_MACS = 1e9, LONGEST_MACS = 1e11; /* a second, and two minutes on few cores */
 
 typedef struct strip { /* neighbouring outputs of a row, of one channel */
@@ -44,7 +44,7 @@ struct scout_check {
     int64_t places, rows;      /* of the output of a channel */
     double *x;                 /* cout */
     double *filters, *squared; /* [group][segment][input channel][tap] */
-    double *image;             /* the one that is at work: [cin][places] */
+    double *image;             /* the one that is at work: [cin][plane_of] */
     int64_t at;                /* its number */
     double *want;              /* [image][group][segment][place] */
     float *spread;
@@ -93,8 +93,12 @@ static span columns(const window_axis *a, bool transposed, int64_t tap, int64_t 
     return s;
 }
 
-typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
-enum { LANES = 8, WIDE = 4 }; /* so many vectors of sums are held at once */
+/* From one channel of an image to the next: an odd number of lines, so that what is read of all of them one after
+ * another lies in all sets of a cache, and not in a few. */
+static int64_t plane_of(const conv_problem *p) { return ((window_in(&p->w) + 7) / 8 | 1) * 8; }
+
+typedef double lanes __attribute__((vector_size(32), aligned(8), may_alias)); /* wider ones AVX2 takes apart */
+enum { LANES = 4, WIDE = 4 }; /* so many vectors of sums are held at once */
 _Static_assert(CONV_ROWS_BEHIND >= LANES * WIDE, "vectors read beyond a row");
 
 /* The contribution of one tap of all channels to a row. */
@@ -147,14 +151,14 @@ FAST_WIDTHS(add, (const tap_row *t, double *want, double *squares), (t, want, sq
 
 /* Columns [from, to) of the row (depth, height) of one output channel: want is increased by the sum of the products,
  * squares by the sum of their squares. `image`: the input channels of the group, dense, each in order of depth, height
- * and width, and CONV_ROWS_BEHIND numbers of any kind behind all of them. weights, squared: of this output channel,
- * [input channel][tap]; squared are what the squares of the inputs are multiplied with. */
+ * and width, plane_of apart, and CONV_ROWS_BEHIND numbers of any kind behind all of them. weights, squared: of this
+ * output channel, [input channel][tap]; squared are what the squares of the inputs are multiplied with. */
 static void add_columns(const conv_problem *p, const double *image, const double *weights, const double *squared,
                         int64_t depth, int64_t height, int64_t from, int64_t to, double *want, double *squares) {
     const window_axis *d = &p->w.axes[0], *h = &p->w.axes[1], *x = &p->w.axes[2];
     const bool transposed = p->transposed != 0;
     const int64_t in_step = transposed ? 1 : x->stride, out_step = transposed ? x->stride : 1;
-    const int64_t channels = p->cin / p->group, plane = window_in(&p->w), taps = window_kernel(&p->w);
+    const int64_t channels = p->cin / p->group, plane = plane_of(p), taps = window_kernel(&p->w);
     add_row *const add = FAST_WIDEST(add, cpu_info_get());
     for (int64_t kx = 0; kx < x->kernel; kx++) {
         const span s = columns(x, transposed, kx, from, to);
@@ -229,7 +233,7 @@ static void load_image(void *context, int thread, int threads) {
     int64_t from, to;
     cpu_team_share(p->cin, thread, threads, &from, &to);
     for (int64_t k = from; k < to; k++) {
-        double *const channel = c->image + k * places;
+        double *const channel = c->image + k * plane_of(p);
         cpu_number_load(p->type_in, c->tensors[CONV_INPUT], c->at * p->in_n + k * p->in_c, p->in_step, places, channel);
         for (int64_t at = 0; at < places && p->quant.zero_in; at++) channel[at] -= p->quant.zero_in;
     }
@@ -271,26 +275,37 @@ static void finish(const scout_check *c, int64_t count, double *want, double *sq
     }
 }
 
+/* Columns whose inputs of all channels stay in a core's cache for all segments. */
+static int64_t block_of(const scout_check *c) {
+    const window_axis *const axes = c->p.w.axes;
+    const int64_t inputs = c->p.cin / c->p.group * axes[0].kernel * axes[1].kernel, columns = axes[2].out;
+    const int64_t fit = CACHE / (int64_t)sizeof(double) / inputs / STRIP * STRIP;
+    const int64_t block = fit > STRIP ? fit : STRIP;
+    return block < columns ? block : columns;
+}
+
 static void sum_rows(void *context, int thread, int threads) {
     scout_check *c = context;
     const conv_problem *p = &c->p;
-    const int64_t height = p->w.axes[1].out, columns = p->w.axes[2].out;
-    const int64_t inputs = p->cin / p->group * window_in(&p->w);
-    double *squares = malloc((size_t)columns * sizeof *squares);
+    const int64_t height = p->w.axes[1].out, columns = p->w.axes[2].out, all = all_segments(c);
+    const int64_t inputs = p->cin / p->group * plane_of(p), block = block_of(c), blocks = (columns + block - 1) / block;
+    double *squares = malloc((size_t)block * sizeof *squares);
     int64_t from, to;
-    cpu_team_share(all_segments(c) * c->rows, thread, threads, &from, &to);
+    cpu_team_share(c->rows * blocks * all, thread, threads, &from, &to);
     if (!squares) c->failed = true;
     for (int64_t k = from; k < to && squares; k++) {
-        const int64_t s = k / c->rows, row = k % c->rows;
-        const int64_t at = (c->at * all_segments(c) + s) * c->places + row * columns;
-        memset(squares, 0, (size_t)columns * sizeof *squares);
+        const int64_t s = k % all, row = k / all / blocks, first = k / all % blocks * block;
+        const int64_t count = columns - first < block ? columns - first : block;
+        const int64_t at = (c->at * all + s) * c->places + row * columns + first;
+        memset(squares, 0, (size_t)count * sizeof *squares);
         add_columns(p, c->image + s / c->segments * inputs, c->filters + s * filter_size(c),
-                    c->squared + s * filter_size(c), row / height, row % height, 0, columns, c->want + at, squares);
+                    c->squared + s * filter_size(c), row / height, row % height, first, first + count, c->want + at,
+                    squares);
         for (int64_t o = 0; o < width_of(c, s); o++)
-            add_rest(c, first_channel(c, s) + o, c->x[first_channel(c, s) + o], row * columns, columns, c->want + at,
-                     squares);
-        finish(c, columns, c->want + at, squares);
-        for (int64_t j = 0; j < columns; j++) c->spread[at + j] = (float)squares[j];
+            add_rest(c, first_channel(c, s) + o, c->x[first_channel(c, s) + o], row * columns + first, count,
+                     c->want + at, squares);
+        finish(c, count, c->want + at, squares);
+        for (int64_t j = 0; j < count; j++) c->spread[at + j] = (float)squares[j];
     }
     free(squares);
 }
@@ -299,7 +314,7 @@ static void sum_strips(void *context, int thread, int threads) {
     scout_check *c = context;
     const conv_problem *p = &c->p;
     const int64_t height = p->w.axes[1].out, columns = p->w.axes[2].out, size = filter_size(c);
-    const int64_t inputs = p->cin / p->group * window_in(&p->w);
+    const int64_t inputs = p->cin / p->group * plane_of(p);
     double *filter = malloc(2 * (size_t)size * sizeof *filter);
     int64_t from, to;
     cpu_team_share(c->strip_count, thread, threads, &from, &to);
@@ -360,7 +375,7 @@ static bool allocate(scout_check *c) {
     c->x = calloc((size_t)c->p.cout, sizeof *c->x);
     c->filters = calloc(weights, sizeof *c->filters);
     c->squared = calloc(weights, sizeof *c->squared);
-    c->image = calloc((size_t)(c->p.cin * window_in(&c->p.w)) + CONV_ROWS_BEHIND, sizeof *c->image);
+    c->image = calloc((size_t)(c->p.cin * plane_of(&c->p)) + CONV_ROWS_BEHIND, sizeof *c->image);
     c->want = calloc(sums, sizeof *c->want);
     c->spread = calloc(sums, sizeof *c->spread);
     c->strips = calloc((size_t)c->strip_count + 1, sizeof *c->strips);

@@ -66,7 +66,7 @@ static scout_answer make(const scout_op *op, int rows, recurrent_problem *p, rec
                          scout_why *why) {
     *p = recurrent_problem_of(op);
     const recurrent_layer layer = own_recurrent_layer(p);
-    if (recurrent_steps_prepare(&layer, rows, op->workspace_limit, plan) == 0) return SCOUT_OK;
+    if (recurrent_steps_prepare(&layer, rows, op->workspace_limit / RECURRENT_WORKSPACES, plan) == 0) return SCOUT_OK;
     return scout_say(why, SCOUT_NO, "memory", "the gates of one step need more than the workspace");
 }
 
