@@ -213,10 +213,22 @@ scout_answer bench_need_last_check(bench_set *s, scout_why *why) {
     return need_check_of(s, s->copies - 1, &s->last_check, why);
 }
 
-scout_answer bench_need_workspace(bench_set *s, scout_why *why) {
-    if (s->workspace.memory) return SCOUT_OK;
-    const scout_answer answer = bench_slab_new(s, &s->workspace, s->op->workspace_limit, 1, why);
-    return answer == SCOUT_OK ? arm_slab(s, &s->workspace, why) : answer;
+static bool is_usual(const bench_set *s, uint64_t bytes) {
+    return bytes <= REGIME_WORKSPACE_BYTES || s->op->workspace_limit <= REGIME_WORKSPACE_BYTES;
+}
+
+scout_answer bench_need_workspace(bench_set *s, uint64_t bytes, scout_why *why) {
+    const bool usual = is_usual(s, bytes);
+    const uint64_t limit = s->op->workspace_limit;
+    bench_slab *const slab = usual ? &s->workspace : &s->large_workspace;
+    if (slab->memory) return SCOUT_OK;
+    const uint64_t most = usual && limit > REGIME_WORKSPACE_BYTES ? REGIME_WORKSPACE_BYTES : limit;
+    const scout_answer answer = bench_slab_new(s, slab, most, 1, why);
+    return answer == SCOUT_OK ? arm_slab(s, slab, why) : answer;
+}
+
+bench_buffer bench_workspace(const bench_set *s, uint64_t bytes) {
+    return bench_slab_at(is_usual(s, bytes) ? &s->workspace : &s->large_workspace, 0);
 }
 
 /* ---- the set ---- */
@@ -333,6 +345,7 @@ void bench_set_free(bench_set *s) {
     end_check(s);
     for (uint32_t k = 0; k < s->op->tensor_count; k++) bench_slab_free(s, &s->tensors[k].copies);
     bench_slab_free(s, &s->workspace);
+    bench_slab_free(s, &s->large_workspace);
     free(s);
 }
 

@@ -59,10 +59,11 @@ struct bench_set {
     uint32_t turn;   /* next copy where launches are not captured */
     uint32_t next;   /* copy that the next part of a rotation begins at */
     bench_tensor tensors[SCOUT_MAX_TENSORS];
-    bench_slab workspace; /* of workspace_limit bytes, made when the first plan asks for some */
-    uint64_t gaps;        /* how many places were drawn */
-    uint32_t plan_count;  /* that were ever made on it */
-    bool tight;           /* no memory is left for gaps */
+    /* Each is made when a plan asks for it: few ask for more than the usual one, and a host pays for each page. */
+    bench_slab workspace, large_workspace; /* of the usual bytes; of workspace_limit */
+    uint64_t gaps;                         /* how many places were drawn */
+    uint32_t plan_count;                   /* that were ever made on it */
+    bool tight;                            /* no memory is left for gaps */
     const scout_reference *reference;
     scout_check *check, *last_check; /* of copy 0, and of the last one */
     bench_pack *packs;
@@ -119,7 +120,8 @@ scout_answer bench_inspect(bench_set *s, const bench_buffer *b, uint64_t bytes, 
 scout_answer bench_poison(bench_set *s, const bench_buffer *b, uint64_t bytes, scout_why *why);
 /* Same inputs and canaries again, after a candidate has damaged them. */
 scout_answer bench_restore(bench_set *s, scout_why *why);
-scout_answer bench_need_workspace(bench_set *s, scout_why *why);
+scout_answer bench_need_workspace(bench_set *s, uint64_t bytes, scout_why *why);
+bench_buffer bench_workspace(const bench_set *s, uint64_t bytes); /* that a plan which asks for so many has */
 scout_answer bench_need_check(bench_set *s, scout_why *why);
 /* As bench_need_check; a reference of the last copy's inputs. */
 scout_answer bench_need_last_check(bench_set *s, scout_why *why);

@@ -15,7 +15,7 @@ static scout_answer launch(bench_plan *p, uint32_t copy, void *stream, scout_why
     bench_copy_tensors(s, copy, tensors);
     const bench_buffer packed = p->pack ? bench_slab_at(&p->pack->copies, copy) : (bench_buffer){NULL, 0};
     if (p->pack) tensors[p->pack->tensor] = bench_data(&packed);
-    const bench_buffer workspace = bench_slab_at(&s->workspace, 0);
+    const bench_buffer workspace = bench_workspace(s, p->needs.workspace_bytes);
     const scout_args args = {.size = sizeof args,
                              .tensors = tensors,
                              .workspace = p->needs.workspace_bytes ? bench_data(&workspace) : NULL,
@@ -368,7 +368,7 @@ static scout_answer prepare(bench_plan *p, const int64_t *values, scout_why *why
     if (p->needs.workspace_bytes > s->op->workspace_limit)
         return scout_say(why, SCOUT_NO, "memory", "it asks for %.1f MB of workspace, and %.1f MB are allowed",
                          (double)p->needs.workspace_bytes / 1e6, (double)s->op->workspace_limit / 1e6);
-    if (p->needs.workspace_bytes > 0) answer = bench_need_workspace(s, why);
+    if (p->needs.workspace_bytes > 0) answer = bench_need_workspace(s, p->needs.workspace_bytes, why);
     return answer == SCOUT_OK && p->needs.packs > 0 ? pack_weights(p, why) : answer;
 }
 

@@ -98,7 +98,7 @@ static scout_answer inspect_all(verify *v, bool every_copy) {
     if (answer == SCOUT_OK && v->plan->pack)
         answer = inspect_slab(v, &v->plan->pack->copies, every_copy, "its packed weight");
     if (answer != SCOUT_OK || v->plan->needs.workspace_bytes == 0) return answer;
-    const bench_buffer workspace = bench_slab_at(&s->workspace, 0);
+    const bench_buffer workspace = bench_workspace(s, v->plan->needs.workspace_bytes);
     return inspect(v, &workspace, v->plan->needs.workspace_bytes, "its workspace");
 }
 
@@ -116,7 +116,7 @@ static scout_answer poison_all(verify *v) {
         if (!s->tensors[k].input) answer = bench_poison(s, &at, s->op->tensors[k].bytes, why);
     }
     if (workspace == 0 || answer != SCOUT_OK) return answer;
-    const bench_buffer at = bench_slab_at(&s->workspace, 0);
+    const bench_buffer at = bench_workspace(s, workspace);
     answer = bench_poison(s, &at, workspace, why);
     return answer == SCOUT_OK ? bench_arm(s, &at, workspace, why) : answer;
 }

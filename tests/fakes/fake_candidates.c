@@ -251,6 +251,7 @@ PREPARE(near, RIGHT, 1.98e-4, 0)
 PREPARE(wrong, WRONG, 1e-4, 0)
 PREPARE(outside, OUTSIDE, 1e-4, 0)
 PREPARE(before, BEFORE, 1e-4, 1000)
+PREPARE(before_large, BEFORE, 1e-4, 40 << 20)
 PREPARE(changes, CHANGES, 1e-4, 0)
 PREPARE(partial, PARTIAL, 1e-4, 0)
 PREPARE(fails, FAILS, 1e-4, 0)
@@ -292,6 +293,7 @@ CANDIDATE(coarse, SCOUT_BASELINE, .priority = 110, .supports = supports, .domain
 CANDIDATE(wrong, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(outside, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(before, SCOUT_OWN, .priority = 50, .supports = supports);
+CANDIDATE(before_large, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(changes, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(partial, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(fails, SCOUT_OWN, .priority = 50, .supports = supports);

@@ -90,13 +90,14 @@ extern const scout_candidate fake_many;    /* 1024 variants, all slow */
 extern const scout_candidate fake_wrong;   /* one element is off; fast */
 extern const scout_candidate fake_outside; /* writes one float behind its output */
 extern const scout_candidate fake_before;  /* writes one byte in front of its workspace */
-extern const scout_candidate fake_changes; /* writes to an input */
-extern const scout_candidate fake_partial; /* leaves the last element out */
-extern const scout_candidate fake_fails;   /* prepare fails */
-extern const scout_candidate fake_refuses; /* supports says no */
-extern const scout_candidate fake_hungry;  /* takes all memory and keeps it */
-extern const scout_candidate fake_lost;    /* its launch loses the device */
-extern const scout_candidate fake_packs;   /* wants the weight transposed; order=0,1 pack alike, order=2 does not */
+extern const scout_candidate fake_before_large; /* the same, and it has 40 MB of it */
+extern const scout_candidate fake_changes;      /* writes to an input */
+extern const scout_candidate fake_partial;      /* leaves the last element out */
+extern const scout_candidate fake_fails;        /* prepare fails */
+extern const scout_candidate fake_refuses;      /* supports says no */
+extern const scout_candidate fake_hungry;       /* takes all memory and keeps it */
+extern const scout_candidate fake_lost;         /* its launch loses the device */
+extern const scout_candidate fake_packs; /* wants the weight transposed; order=0,1 pack alike, order=2 does not */
 extern const scout_candidate fake_uncapturable;
 extern const scout_candidate fake_late;         /* right at first, wrong after 300 launches; fast */
 extern const scout_candidate fake_late_outside; /* spoils what lies behind every output but the first; fast */

@@ -445,6 +445,26 @@ static void losing_the_device(void) {
     end();
 }
 
+/* What few plans ask for costs the others nothing, and those that have a usual one keep theirs. */
+static void a_large_workspace_is_made_when_it_is_needed(void) {
+    begin(REGIME_MODEL, 10000);
+    op.workspace_limit = (uint64_t)16 * REGIME_WORKSPACE_BYTES;
+    d->limit_bytes += 2 * op.workspace_limit;
+    const uint64_t before = d->used_bytes;
+    bench_plan *const small = prepare(&fake_before, 0);
+    if (!UNIT_CHECK(small != NULL)) return;
+    UNIT_CHECK(d->used_bytes - before < 2 * (uint64_t)REGIME_WORKSPACE_BYTES);
+    UNIT_TEXT(bench_plan_verify(small).why.code, "canary");
+    bench_plan *const large = prepare(&fake_before_large, 0);
+    if (!UNIT_CHECK(large != NULL)) return;
+    UNIT_CHECK(d->used_bytes - before > op.workspace_limit);
+    UNIT_TEXT(bench_plan_verify(large).why.code, "canary");
+    UNIT_TEXT(bench_plan_verify(small).why.code, "canary");
+    bench_plan_free(small);
+    bench_plan_free(large);
+    end();
+}
+
 static void too_much_workspace(void) {
     begin(REGIME_MODEL, 10000);
     op.workspace_limit = 999;
@@ -527,6 +547,7 @@ int main(void) {
     UNIT_RUN(failing_to_prepare);
     UNIT_RUN(taking_all_memory);
     UNIT_RUN(losing_the_device);
+    UNIT_RUN(a_large_workspace_is_made_when_it_is_needed);
     UNIT_RUN(too_much_workspace);
     UNIT_RUN(packed_weights_are_used_and_shared);
     UNIT_RUN(answers_become_rows);
