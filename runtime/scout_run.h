@@ -109,7 +109,7 @@ typedef struct scout_run_options {
     const char *device;   /* "cpu" (NULL is that too), "cuda", "cuda:1" */
     const char *library_path; /* folders with colons between, in which libraries are looked for first; the process's
                                  first open tells them */
-    uint64_t workspace_bytes; /* the most that a launch may use; usually 32 MiB, of convolutions 512 MiB */
+    uint64_t workspace_bytes; /* the most of a launch; 32 MiB, of convolutions and recurrent layers 512 MiB */
     /* One line about what runs otherwise than the table says, from the thread whose call found it. NULL: nothing is
      * told. It may not call this library. */
     void (*say)(void *context, const char *line);

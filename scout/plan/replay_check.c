@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -120,8 +121,11 @@ __attribute__((target("avx2,fma,f16c"))) static bool add_halves(const unsigned c
     return true;
 }
 
-/* Each that has both converts halves. */
-static bool has_halves(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+static bool has_halves(void) {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) &&
+           (c & bit_F16C) != 0;
+}
 #else
 static bool add_halves(const unsigned char *want, const unsigned char *got, double *off, double *all) {
     (void)want, (void)got, (void)off, (void)all;

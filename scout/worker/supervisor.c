@@ -102,8 +102,8 @@ static void advance(supervisor *s, const run *r, supervisor_slot *at) {
             give_up(s, r, at, "out of memory");
             return;
         }
-        const json_t *const ahead = json_object_get(request, "ahead"); /* what, or that there is something */
-        at->ahead = at->ahead || json_is_true(ahead) || json_array_size(ahead) > 0;
+        at->ahead = at->ahead || json_array_size(json_object_get(request, "ahead")) > 0;
+        at->opens = json_is_true(json_object_get(request, "ahead"));
         p->state = PROCESS_BUSY;
         process_send(p, FRAMES_JOB, request, supervisor_start_seconds(&s->options));
     }
@@ -162,7 +162,7 @@ static void on_loss(supervisor *s, const run *r, supervisor_slot *at, process *p
         return;
     } else if (opening) {
         open_failed(s, r, at, loss->text);
-    } else if (p == &at->main && at->ahead) { /* it may have been what was prepared beside this: that shows alone */
+    } else if (p == &at->main && (at->ahead || at->opens)) { /* or what was prepared beside: that shows alone */
         char text[sizeof loss->text + 48];
         snprintf(text, sizeof text, "%s; it is repeated alone", loss->text);
         tell(s, r, SUPERVISOR_RESTART, at, NULL, NULL, text);
@@ -205,7 +205,6 @@ static void on_done(supervisor *s, const run *r, supervisor_slot *at, process *p
     if (!t || p != active_process(at)) return;
     at->open_failures = 0;
     t->ended.ends = 0;
-    if (json_is_true(json_object_get(t->body, "ahead"))) at->ahead = false; /* all of it is done */
     const char *alone = supervisor_task_alone(t);
     if (t->trial[0]) { /* it does well alone: once more with the others */
         t->trial[0] = 0;

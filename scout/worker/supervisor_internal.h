@@ -71,6 +71,7 @@ typedef struct supervisor_slot { /* one device */
     supervisor_task *task; /* owned; NULL: idle */
     int open_failures;     /* in a row */
     bool ahead;            /* `main` was told of jobs to come, and prepares them beside its own */
+    bool opens;            /* its job is one whose plans are prepared beside each other */
     bool alone;            /* one that did was lost: nothing is announced until another one is to blame for it */
     bool out;
     char out_why[512];

@@ -140,7 +140,7 @@ pub struct Options<'a> {
     pub tune: Duration,
     /// The cache that keeps what was tuned. None: the usual one.
     pub cache_dir: Option<&'a Path>,
-    /// The most that a launch may use. 0: 32 MiB, of convolutions 512 MiB.
+    /// The most that a launch may use. 0: 32 MiB, of convolutions and recurrent layers 512 MiB.
     pub workspace_bytes: u64,
     /// Folders in which libraries are looked for first, with colons between.
     pub library_path: Option<&'a Path>,

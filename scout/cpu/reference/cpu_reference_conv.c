@@ -284,17 +284,27 @@ static int64_t block_of(const scout_check *c) {
     return block < columns ? block : columns;
 }
 
+/* Which of both comes again from memory: for each segment its whole image, or for each block the filters of all. */
+static bool goes_by_blocks(const scout_check *c, int64_t blocks) {
+    const double image = (double)(c->p.cin / c->p.group) * (double)plane_of(&c->p);
+    return image > 2.0 * (double)filter_size(c) * (double)c->rows * (double)blocks;
+}
+
 static void sum_rows(void *context, int thread, int threads) {
     scout_check *c = context;
     const conv_problem *p = &c->p;
     const int64_t height = p->w.axes[1].out, columns = p->w.axes[2].out, all = all_segments(c);
-    const int64_t inputs = p->cin / p->group * plane_of(p), block = block_of(c), blocks = (columns + block - 1) / block;
+    const int64_t inputs = p->cin / p->group * plane_of(p);
+    const int64_t wide = (columns + block_of(c) - 1) / block_of(c);
+    const bool by_blocks = goes_by_blocks(c, wide);
+    const int64_t block = by_blocks ? block_of(c) : columns, blocks = by_blocks ? wide : 1, tiles = c->rows * blocks;
     double *squares = malloc((size_t)block * sizeof *squares);
     int64_t from, to;
-    cpu_team_share(c->rows * blocks * all, thread, threads, &from, &to);
+    cpu_team_share(tiles * all, thread, threads, &from, &to);
     if (!squares) c->failed = true;
     for (int64_t k = from; k < to && squares; k++) {
-        const int64_t s = k % all, row = k / all / blocks, first = k / all % blocks * block;
+        const int64_t s = by_blocks ? k % all : k / tiles, tile = by_blocks ? k / all : k % tiles;
+        const int64_t row = tile / blocks, first = tile % blocks * block;
         const int64_t count = columns - first < block ? columns - first : block;
         const int64_t at = (c->at * all + s) * c->places + row * columns + first;
         memset(squares, 0, (size_t)count * sizeof *squares);

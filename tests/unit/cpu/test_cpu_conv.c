@@ -50,11 +50,16 @@ static const windows_case cases[] = {
      .pads = {1, 0, 0, 0, 2, 0},
      .bias = true},
     {.spatial = 2, .cin = 2, .cout = 3, .in = {3, 3}, .kernel = {2, 2}, .pads = {3, 3, 3, 3}}, /* windows of padding */
+    /* images that go through a cache in blocks of columns */
+    {.spatial = 2, .n = 2, .cin = 2100, .cout = 3, .in = {9, 50}, .kernel = {1, 1}, .bias = true},
+    {.spatial = 2, .cin = 2100, .cout = 2, .in = {6, 90}, .kernel = {1, 3}, .stride = {1, 2}, .pads = {0, 1, 0, 1}},
+    {.spatial = 1, .group = 2, .cin = 2200, .cout = 4, .in = {300}, .kernel = {3}, .dilation = {2}, .pads = {2, 2}},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
 static const windows_case transposed_cases[] = {
     {.spatial = 2, .cin = 8, .cout = 5, .in = {6, 7}, .kernel = {2, 2}, .stride = {2, 2}, .bias = true},
+    {.spatial = 1, .cin = 2100, .cout = 2, .in = {300}, .kernel = {4}, .stride = {3}, .pads = {2, 1}}, /* in blocks */
     {.spatial = 2, .cin = 16, .cout = 16, .in = {7, 5}, .kernel = {4, 4}, .stride = {2, 2}, .pads = {1, 1, 1, 1}},
     {.spatial = 2,
      .group = 2,

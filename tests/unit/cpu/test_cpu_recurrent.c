@@ -104,6 +104,7 @@ static void little_workspace(void) {
         "{\"op\": \"lstm\", \"shape\": [37, 4, 32, 64], \"bias\": 1, \"directions\": 2, \"returns\": \"y,y_c\"}";
     cpu_built b;
     cpu_built_make(&b, text, 64 << 10);
+    UNIT_INT(b.op.workspace_limit, (64 << 10) * RECURRENT_WORKSPACES);
     cpu_built_fill(&b, 5);
     UNIT_CHECK(cpu_built_run(&b, text) >= 2);
     cpu_built_end(&b);
