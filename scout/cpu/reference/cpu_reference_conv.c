@@ -286,8 +286,8 @@ static int64_t block_of(const scout_check *c) {
 
 /* Which of both comes again from memory: for each segment its whole image, or for each block the filters of all. */
 static bool goes_by_blocks(const scout_check *c, int64_t blocks) {
-    const double image = (double)(c->p.cin / c->p.group) * (double)plane_of(&c->p);
-    return image > 2.0 * (double)filter_size(c) * (double)c->rows * (double)blocks;
+    const int64_t inputs = c->p.cin / c->p.group;
+    return (double)inputs * (double)plane_of(&c->p) > 2.0 * (double)filter_size(c) * (double)c->rows * (double)blocks;
 }
 
 static void sum_rows(void *context, int thread, int threads) {
