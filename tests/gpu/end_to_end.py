@@ -1,337 +1,473 @@
-"""Runs a model with PyTorch and holds it against the sum of its operations' default times:
+"""Runs the dataflow of an ops.json with PyTorch and holds it against scout_batch's replay by the defaults:
 
-    end_to_end.py OPS.json REPORTS RESULT.json
+    end_to_end.py OPS.json MODEL.json RESULT.json
+    end_to_end.py --shapes OPS.json...    runs them on tensors without memory: which operations it has a call for
 
-bert_base as a whole, llama2_7b layer by layer (four layers with weights of their own): the same operations in the same
-order as ops.json has them, each one call, transposes that it lists written out, all of a run in one CUDA graph. Products and
-attention are libraries' there too. For all else PyTorch has a kernel of its own and can make another one
-(torch.compile, the operation alone): the faster of both is taken, as its own take twice as long for some (a bias that
-no product has in it, a norm of short rows). The time of a run is measured as agree_common.py does, under load and over
-whole seconds; the kernels of one replay are then named by the profiler and given to the operations in the order of
-their calls. Between both sums stands what lies between kernels.
+Every occurrence of a run is one call of PyTorch, in the order of `graph`, with the tensors that are named there; all of a run
+is one CUDA graph. The kernels of one replay under load are named by the profiler and given to the operations in the order
+of their calls. Where both sides run the same kernel of a library, for a product, a convolution or attention, its times are
+held against each other. All else, as kernels of PyTorch's own, stands beside what scout_batch runs there. How long the
+replay takes is measured as agree_common.py does, over whole seconds.
+
+Convolutions lie as the file has them. MODEL.json is what scout_batch wrote of the same list as a whole, and its trace.json
+lies beside it.
 """
+import functools
 import json
+import math
+import re
 import sys
+import time
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from agree_common import capture, kernel_events, measure, reports, the_stream
-
-DEVICE = "cuda"
-
-
-def randn(*dims, scale=1.0):
-    return (torch.randn(*dims, device=DEVICE) * scale).half()
+DTYPES = {"fp32": torch.float, "fp16": torch.half, "bf16": torch.bfloat16, "fp64": torch.double, "bool": torch.bool,
+          "int64": torch.int64, "int32": torch.int32, "int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8}
+NAME, KIND, DTYPE, DIMS, PRODUCER, SOURCE, OFFSET, STRIDES = 0, 1, 2, 3, 4, 8, 9, 10
+LIBRARY_KINDS = ("gemm", "conv", "attention")
 
 
-def rotate(x, cos, sin):
-    half = x.shape[-1] // 2
-    return x * cos + torch.cat((-x[..., half:], x[..., :half]), dim=-1) * sin
+class NoCall(Exception):
+    """PyTorch is not asked for this operation here."""
 
 
-def swiglu(gate, up):
-    return F.silu(gate) * up
+def pick(tensors, wanted):
+    """Of the tensors that an occurrence reads one for each of the wanted dimensions, in their order: the first that is as
+    large and was not taken. An operand that an operation reads twice stands there once."""
+    left, found = list(tensors), []
+    for dims in wanted:
+        size = math.prod(dims)
+        at = next((k for k, tensor in enumerate(left) if tensor.numel() == size), None)
+        if at is not None:
+            found.append(left.pop(at))
+        else:
+            again = next((tensor for tensor in found if tensor.numel() == size), None)
+            if again is None:
+                raise NoCall(f"nothing that it reads has {size} elements")
+            found.append(again)
+    return found
 
 
-def turn(x):
-    return x.transpose(1, 2).contiguous()
+def gemm(op, read):
+    rows, cols, inner = op["shape"]
+    if op.get("what") or op.get("block_size") or op.get("batch_a") or op.get("batch_inside") or op.get("quant"):
+        raise NoCall("a product of another form")
+    batch, layout = op.get("batch", 1), op.get("layout", "nn")
+    a_batch = 1 if op.get("batch_stride_a") == 0 else batch
+    b_batch = 1 if op.get("batch_stride_b") == 0 else batch
+    first, second = pick(read, [[a_batch, rows, inner], [b_batch, inner, cols]])
+    if op.get("weight_side") != "a" and first.dim() == 2 and second.dim() > 2 and first is not second:
+        first, second = pick(reversed(read), [[a_batch, rows, inner], [b_batch, inner, cols]])
+    turn = lambda x, count, height, width, how: (x.reshape(count, height, width) if how == "n"
+                                                 else x.reshape(count, width, height).transpose(1, 2))
+    a, b = turn(first, a_batch, rows, inner, layout[0]), turn(second, b_batch, inner, cols, layout[1])
+    if a_batch == b_batch == 1:
+        a, b = a[0], b[0]
+    bias = {"n": [cols], "scalar": [1], "full": [batch, rows, cols]}.get(op.get("bias"))
+    if op.get("bias") and not bias:
+        raise NoCall(f"a bias as {op['bias']}")
+    more = pick([x for x in read if x is not first and x is not second], [bias]) if bias else []
+    if more and a.dim() == 2:
+        out = torch.addmm(more[0].reshape(-1, cols) if op["bias"] == "full" else more[0], a, b)
+    else:
+        out = torch.matmul(a, b)
+        out = out + more[0].reshape(out.shape if op["bias"] == "full" else -1) if more else out
+    return activated(op, out)
 
 
-def merge(x):
-    """Heads behind each other. Where PyTorch's call writes them as its queries lie, and these lie apart, it is a copy, which
-    belongs to the attention."""
-    return x.transpose(1, 2).flatten(2)
+def activated(op, out):
+    return UNARY[op["activation"]](out, op) if op.get("activation") else out
 
 
-def add(x, y):
-    return x + y
+def conv(op, read):
+    if op.get("what") or op.get("transposed") or op.get("layout") != "nchw" or op.get("quant") or op.get("residual"):
+        raise NoCall("a convolution of another form")
+    kernel, group, dims = op["kernel"], op.get("group", 1), op["input"]
+    wanted = [dims, [op["shape"][1], dims[1] // group, *kernel]]
+    found = pick(read, wanted + ([[op["shape"][1]]] if op.get("bias") else []))
+    x, pads, rank = found[0].reshape(dims), op.get("pads", [0] * 2 * len(kernel)), len(kernel)
+    if pads[:rank] != pads[rank:]:
+        x, pads = F.pad(x, [n for k in reversed(range(rank)) for n in (pads[k], pads[k + rank])]), [0] * 2 * rank
+    call = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
+    return activated(op, call(x, found[1].reshape(wanted[1]), found[2] if len(found) > 2 else None,
+                              op.get("stride", 1), pads[:rank], op.get("dilation", 1), group))
 
 
-def gelu(x):
-    return F.gelu(x)
+def heads_of(tensor, batch, heads, length, size, layout):
+    """[sequences, heads, rows, elements], however they lie."""
+    if list(tensor.shape) == [batch, heads, length, size] and not tensor.is_contiguous():
+        return tensor
+    if layout == "bhsd":
+        return tensor.reshape(batch, heads, length, size)
+    return tensor.reshape(batch, length, heads, size).transpose(1, 2)
 
 
 BACKENDS = [SDPBackend.CUDNN_ATTENTION]
 
 
-def attend(q, k, v, mask, causal):
+def attend(q, k, v, mask, **how):
     """By cuDNN, as in the reports; by what PyTorch picks where it does not give cuDNN this one, which is said."""
     try:
         with sdpa_kernel(BACKENDS):
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, **how)
     except RuntimeError as error:
         if len(BACKENDS) > 1:
             raise
         print(f"attention runs without cuDNN: {str(error).splitlines()[0][:150]}")
         BACKENDS.extend([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
-        return attend(q, k, v, mask, causal)
+        return attend(q, k, v, mask, **how)
 
 
-def microseconds(function, tensors):
-    """Of its kernels, one after the other a few times: enough to tell which of two is the faster."""
-    function(*tensors)
-    torch.cuda.synchronize()
-    times = [sum(end - start for _, start, end in kernel_events(lambda: function(*tensors))) for _ in range(5)]
-    return sorted(times)[2] / 1e3
+def attention(op, read):
+    batch, heads, queries, size = op["shape"]
+    keys, groups, values = op["kv_len"], op["kv_heads"], op.get("v_head", size)
+    if op.get("what") or op.get("window") or op.get("softcap") or op.get("projection") or op.get("mask") == "lengths":
+        raise NoCall("an attention of another form")
+    lies = {side: op.get(f"{side}_layout", op.get("layout", "bhsd")) for side in ("q", "k", "v", "out")}
+    given, mask = mask_of(op, read)
+    read = [x for x in read if x is not given]
+    if op.get("packed"):
+        q, k, v = unpacked(op, read)
+    else:
+        q, k, v = pick(read, [[batch, heads, queries, size], [batch, groups, keys, size], [batch, groups, keys, values]])
+    out = attend(heads_of(q, batch, heads, queries, size, lies["q"]), heads_of(k, batch, groups, keys, size, lies["k"]),
+                 heads_of(v, batch, groups, keys, values, lies["v"]),
+                 mask, is_causal=op.get("mask") == "causal", scale=op.get("scale"), enable_gqa=groups != heads)
+    return out if lies["out"] == "bhsd" else out.transpose(1, 2)
 
 
-def faster(name, function, tensors):
-    """The function as PyTorch runs it by itself or as one compiled kernel; where that cannot be compiled here, which is
-    said, by itself."""
-    made = torch.compile(function, dynamic=False)
-    try:
-        made(*tensors)
-    except Exception as error:  # whatever a compiler, or its absence, raises
-        print(f"{name} runs uncompiled: {str(error).strip().splitlines()[0][:150]}")
-        return function
-    return min((function, made), key=lambda one: microseconds(one, tensors))
+@functools.cache
+def made_mask(dims, device):
+    """Where several tensors make one mask, or it repeats over some sequences: made beforehand, as it would be once a model."""
+    batch, *shape = dims
+    one = torch.zeros(shape, device=device, dtype=torch.half)
+    return one.reshape(-1, *shape[-3:]).repeat(batch // (one.numel() // math.prod(shape[-3:])), 1, 1, 1)
 
 
-class Steps:
-    """Runs calls under the id of the operation in ops.json that each of them is; `seen` is called around each."""
+def mask_of(op, read):
+    """(The tensor that is read, as the attention takes it)."""
+    dims = op.get("mask_shape")
+    if not dims:
+        return None, None
+    given = next((x for x in read if list(x.shape) == dims), None)
+    if given is not None and len(dims) <= 4:
+        return given, given.reshape([1] * (4 - len(dims)) + dims)
+    return given, made_mask((op["shape"][0], *dims), read[0].device)
 
-    def __init__(self, ops):
-        self.ops = [op for op in ops if op["count"] > 0]
+
+def unpacked(op, read):
+    """Of the one tensor in which queries, keys and values lie beside each other in each row."""
+    batch, heads, rows, size = op["shape"]
+    if op["packed"] != "qkv":
+        raise NoCall(f"packed as {op['packed']}")
+    one = pick(read, [[batch, rows, 3 * heads * size]])[0].reshape(batch, rows, 3 * heads * size)
+    return [piece.reshape(batch, rows, heads, size).transpose(1, 2) for piece in one.chunk(3, -1)]
+
+
+def norm(op, read):
+    rows, cols = op["shape"]
+    if op.get("what") not in ("layer", "rms") or op.get("residual") or op.get("input") or op.get("input_bias"):
+        raise NoCall(f"a norm {op.get('what')}")
+    x, *rest = pick(read, [[rows, cols]] + [[cols]] * (1 + bool(op.get("bias"))))
+    if op["what"] == "rms":
+        return F.rms_norm(x.reshape(rows, cols), (cols,), rest[0].reshape(cols), 1e-5)
+    return F.layer_norm(x.reshape(rows, cols), (cols,), *(each.reshape(cols) for each in rest))
+
+
+def softmax(op, read):
+    if op.get("what") not in (None, "log") or op.get("inner", 1) != 1 or op.get("bias") or op.get("scale", 1) != 1:
+        raise NoCall("a softmax of another form")
+    call = torch.log_softmax if op.get("what") else torch.softmax
+    return call(pick(read, [op["shape"]])[0].reshape(op["shape"]), -1)
+
+
+def swiglu(x, y):
+    return F.silu(x) * y
+
+
+UNARY = {"relu": lambda x, op: F.relu(x), "gelu": lambda x, op: F.gelu(x), "silu": lambda x, op: F.silu(x),
+         "gelu_tanh": lambda x, op: F.gelu(x, approximate="tanh"), "sigmoid": lambda x, op: torch.sigmoid(x),
+         "hardswish": lambda x, op: F.hardswish(x), "hardsigmoid": lambda x, op: F.hardsigmoid(x),
+         "tanh": lambda x, op: torch.tanh(x), "erf": lambda x, op: torch.erf(x), "exp": lambda x, op: torch.exp(x),
+         "sqrt": lambda x, op: torch.sqrt(x), "neg": lambda x, op: -x, "not": lambda x, op: ~x,
+         "reciprocal": lambda x, op: torch.reciprocal(x), "isnan": lambda x, op: torch.isnan(x),
+         "clip": lambda x, op: torch.clamp(x, op.get("min", 0), op.get("max", 6))}
+UNARY["fastgelu"] = UNARY["gelu_tanh"]
+MORE = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "pow": torch.pow, "max": torch.maximum,
+        "min": torch.minimum, "and": torch.logical_and, "or": torch.logical_or, "where": torch.where, "equal": torch.eq,
+        "greater": torch.gt, "less": torch.lt, "greaterorequal": torch.ge, "lessorequal": torch.le, "swiglu": swiglu}
+
+
+def operand_dims(word, shape):
+    return {"tensor": shape, "vector": shape[-1:], "scalar": [1]}.get(word) or [int(n) for n in word.split("x")]
+
+
+def elementwise(op, read):
+    what, shape = op["what"], op["shape"]
+    words = op.get("inputs", "tensor").split(",")
+    told = [operand_dims(word, shape) if word != "same" else None for word in words]
+    # a scalar that is known is no tensor in the dataflow
+    if "scalar" in words and len(read) < len(words):
+        read = read + [torch.ones((), dtype=DTYPES[op["dtype"]], device=read[0].device)] * (len(words) - len(read))
+    found = pick(read, [dims for dims in told if dims is not None])
+    placed = iter(found)
+    given = [found[0] if dims is None else next(placed).reshape(dims) for dims in told]
+    if what in UNARY:
+        return UNARY[what](given[0], op)
+    if what not in MORE:
+        raise NoCall(f"elementwise {what}")
+    if what == "where":  # listed largest first: the condition is the one of truths
+        given.sort(key=lambda x: x.dtype != torch.bool)
+    return MORE[what](*given)
+
+
+def reduce(op, read):
+    if op.get("what") not in ("mean", "sum", "max") or op.get("axes") or op.get("input"):
+        raise NoCall(f"a reduction {op.get('what')}")
+    call = {"mean": torch.mean, "sum": torch.sum, "max": torch.amax}[op["what"]]
+    return call(pick(read, [op["shape"]])[0].reshape(op["shape"]), -1)
+
+
+def pool(op, read):
+    rank = len(op.get("kernel", []))
+    if op.get("what") not in ("max", "average") or op.get("layout") != "nchw" or rank != 2 or op.get("indices_out"):
+        raise NoCall(f"a pool {op.get('what')}")
+    x, pads = read[0].reshape(op["input"]), op.get("pads", [0] * 4)
+    if op.get("global"):
+        return F.adaptive_avg_pool2d(x, 1) if op["what"] == "average" else F.adaptive_max_pool2d(x, 1)
+    if pads[:2] != pads[2:]:
+        raise NoCall("a pool whose sides differ")
+    call = F.max_pool2d if op["what"] == "max" else F.avg_pool2d
+    return call(x, op["kernel"], op.get("stride", 1), pads[:2], ceil_mode=bool(op.get("ceil_mode")))
+
+
+def embedding(op, read):
+    if op.get("what") or op.get("block_size"):
+        raise NoCall("an embedding of another form")
+    table = next(x for x in read if x.is_floating_point())
+    return F.embedding(next(x for x in read if x is not table), table)
+
+
+def rotary(op, read):
+    batch, heads, rows, size = op["shape"]
+    if op.get("interleaved") or op.get("rotary_dim", size) != size:
+        raise NoCall("a rotary of another form")
+    x, cos, sin = pick(read, [op["shape"], [rows, size], [rows, size]])
+    x, cos, sin = x.reshape(op["shape"]), cos.reshape(rows, size), sin.reshape(rows, size)
+    half = size // 2
+    return x * cos + torch.cat((-x[..., half:], x[..., :half]), dim=-1) * sin
+
+
+def move(op, read):
+    what, x = op["what"], read[0]
+    if what == "cast":
+        return x.to(DTYPES[op["out_dtype"]])
+    if what == "transpose":
+        return x.reshape(op["input"]).permute(op["perm"]).contiguous()
+    if what == "concat":
+        sizes, axis = op.get("sizes"), op["axis"]
+        pieces = []
+        for k in range(op["inputs"]):
+            dims = list(op["shape"])
+            dims[axis] = sizes[k] if sizes else dims[axis] // op["inputs"]
+            pieces.append(dims)
+        return torch.cat([x.reshape(dims) for x, dims in zip(pick(read, pieces), pieces)], axis)
+    if what == "gather":
+        data, at = x.reshape(op["input"]), read[1] if len(read) > 1 else torch.zeros(1, dtype=torch.int64, device=x.device)
+        return torch.index_select(data, op.get("axis", 0), at.reshape(-1))
+    if what == "gathernd":
+        at = read[1]
+        return x.reshape(op["input"])[tuple(at[..., k] for k in range(at.shape[-1]))]
+    if what in ("expand", "tile"):
+        return x.reshape(op["input"]).expand(op["shape"]).contiguous()
+    raise NoCall(f"a move {what}")
+
+
+CALLS = {"gemm": gemm, "conv": conv, "attention": attention, "norm": norm, "softmax": softmax, "elementwise": elementwise,
+         "reduce": reduce, "pool": pool, "embedding": embedding, "rotary": rotary, "move": move}
+
+
+class Run:
+    """One run of a list, as often as it is called. `seen` is called around each occurrence."""
+
+    def __init__(self, described, device):
+        self.ops, self.device = described["ops"], device
+        self.tensors, self.steps = described["graph"]["tensors"], described["graph"]["occurrences"]
         self.seen = lambda name, call: call()
-        self.chosen = {}
+        made = {tensor for step in self.steps for tensor in step[5]}
+        self.given = {tensor: self.leaf(tensor) for step in self.steps for tensor in self.sources(step[4]) if tensor not in made}
 
-    def find(self, op, shape, **fields):
-        for entry in self.ops:
-            if entry["op"] == op and entry.get("shape") == list(shape) and all(entry.get(k) == v for k, v in fields.items()):
-                return entry["id"]
-        raise KeyError(f"ops.json has no {op} of {list(shape)} with {fields}: it is of another model or size")
+    def sources(self, tensors):
+        for at in tensors:
+            row = self.tensors[at]
+            yield row[SOURCE] if len(row) > SOURCE and row[PRODUCER] < 0 else at
 
-    def __call__(self, found, call):
-        return self.seen(found, call)
+    def leaf(self, at):
+        """Small numbers for floats; for whole numbers zeros, which are a place in anything that they may index."""
+        row = self.tensors[at]
+        dims, dtype = row[DIMS], DTYPES[row[DTYPE]]
+        if dtype.is_floating_point:
+            scale = dims[0] ** -0.5 if len(dims) > 1 and row[KIND] == "weight" else 1
+            return (torch.randn(dims, device=self.device) * scale).to(dtype)
+        return torch.zeros(dims, device=self.device, dtype=dtype) if dtype != torch.bool else torch.ones(
+            dims, device=self.device, dtype=dtype)
 
-    def own(self, found, function, *tensors):
-        """What no library is asked for."""
-        if found not in self.chosen:
-            self.chosen[found] = faster(found, function, tensors)
-        return self.seen(found, lambda: self.chosen[found](*tensors))
+    def value(self, at, values):
+        row = self.tensors[at]
+        if at in values:
+            return values[at]
+        source = values[row[SOURCE]]
+        if len(row) > STRIDES:
+            return torch.as_strided(source.contiguous(), row[DIMS], row[STRIDES], row[OFFSET])
+        return source.reshape(row[DIMS])
 
+    def made(self, op, step, values):
+        """What an occurrence gives: where that is a place in what it reads, as it lies there, a copy of it."""
+        row = self.tensors[step[5][0]]
+        read = [self.value(at, values) for at in step[4]]
+        if op["op"] == "move" and len(row) > STRIDES and row[SOURCE] in values:
+            out = torch.as_strided(values[row[SOURCE]].contiguous(), row[DIMS], row[STRIDES], row[OFFSET])
+            return out.clone(memory_format=torch.contiguous_format)
+        return CALLS[op["op"]](op, read).reshape(row[DIMS]).contiguous()
 
-class Bert:
-    """bert_base at whatever batch and sequence ops.json has: 12 layers behind embeddings and the mask's making."""
-
-    layers, of, share = 12, 1, 1  # share: of what one run computes, in the sum, which is of 1 / of the model
-
-    def __init__(self, ops):
-        self.step = Steps(ops)
-        self.batch, self.heads, self.length, self.size = next(op for op in ops if op["op"] == "attention")["shape"]
-        self.width, self.inner = self.heads * self.size, 4 * self.heads * self.size
-        width, inner = self.width, self.inner
-        self.table = randn(30522, width)
-        self.types, self.places = randn(self.batch, self.length, width), randn(self.length, width)
-        weight = lambda rows, cols: (randn(rows, cols, scale=rows ** -0.5), randn(cols))
-        norm = lambda: (randn(width), randn(width))
-        self.first = norm()
-        self.blocks = [{"q": weight(width, width), "k": weight(width, width), "v": weight(width, width),
-                        "o": weight(width, width), "up": weight(width, inner), "down": weight(inner, width),
-                        "norms": (norm(), norm())} for _ in range(self.layers)]
-        self.ops = [op for op in ops if op["count"] > 0 and op.get("what") not in ("view", "folded")]
-        rows = torch.arange(self.batch, device=DEVICE).view(-1, 1, 1, 1).expand(self.batch, 1, 1, self.length)
-        self.indices = rows, torch.arange(self.length, device=DEVICE).view(1, 1, 1, -1).expand_as(rows)
-        self.zero, self.never = (torch.tensor(x, device=DEVICE, dtype=torch.half) for x in (0.0, float("-inf")))
-        self.square = torch.ones(1, 1, self.length, 1, dtype=torch.bool, device=DEVICE)
-
-    def inputs(self):
-        dims = self.batch, self.length
-        return torch.randint(0, 30522, dims, device=DEVICE), torch.ones(dims, dtype=torch.int64, device=DEVICE)
-
-    def add(self, x, y, inputs):
-        return self.step.own(self.step.find("elementwise", x.shape, what="add", inputs=inputs), add, x, y)
-
-    def linear(self, x, weight):
-        name = self.step.find("gemm", [self.batch * self.length, *reversed(weight[0].shape)])
-        rows = x.view(-1, x.shape[-1])
-        product = self.step(name, lambda: torch.matmul(rows, weight[0])).view(self.batch, self.length, -1)
-        return self.add(product, weight[1], "tensor,vector")
-
-    def norm(self, x, weight):
-        name = self.step.find("norm", [self.batch * self.length, self.width], what="layer")
-        return self.step.own(name, lambda x, scale, shift: F.layer_norm(x, (self.width,), scale, shift), x, *weight)
-
-    def split(self, x):
-        return x.view(self.batch, self.length, self.heads, self.size).transpose(1, 2)
-
-    def mask(self, given):
-        batch, length, step = self.batch, self.length, self.step
-        known = step.own(step.find("move", given.shape, what="cast"), lambda x: x.to(torch.bool), given)
-        name = step.find("move", [batch, 1, 1, length], what="gathernd")
-        row = step.own(name, lambda x, *at: x[at], known, *self.indices)
-        name = step.find("elementwise", [batch, 1, length, length], what="and")
-        full = step.own(name, lambda x, y: x & y, self.square, row)
-        name = step.find("elementwise", full.shape, what="where")
-        return step.own(name, lambda *x: torch.where(*x), full, self.zero, self.never)
-
-    def block(self, x, block, mask):
-        q, k, v = (self.split(self.linear(x, block[name])) for name in "qkv")
-        mixed = self.step(self.step.find("attention", q.shape, layout="bshd"), lambda: merge(attend(q, k, v, mask, False)))
-        x = self.norm(self.add(self.linear(mixed, block["o"]), x, "tensor,tensor"), block["norms"][0])
-        up = self.linear(x, block["up"])
-        active = self.step.own(self.step.find("elementwise", up.shape, what="gelu"), gelu, up)
-        return self.norm(self.add(self.linear(active, block["down"]), x, "tensor,tensor"), block["norms"][1])
-
-    def __call__(self, words, given):
-        name = self.step.find("embedding", [self.batch * self.length, self.width])
-        x = self.step.own(name, lambda x, table: F.embedding(x, table), words, self.table)
-        x = self.add(self.add(x, self.types, "tensor,tensor"), self.places, f"tensor,{self.length}x{self.width}")
-        x, mask = self.norm(x, self.first), self.mask(given)
-        for block in self.blocks:
-            x = self.block(x, block, mask)
-        return x
+    def __call__(self):
+        values = dict(self.given)
+        for step in self.steps:
+            op = self.ops[step[0]]
+            if op["op"] not in CALLS or len(step[5]) != 1:
+                raise NoCall(f"{op['id']}: {op['op']} of {len(step[5])} results")
+            try:
+                values[step[5][0]] = self.seen(op["id"], lambda: self.made(op, step, values))
+            except NoCall as error:
+                raise NoCall(f"{op['id']}: {error}") from None
 
 
-class Llama:
-    """Layers of llama2_7b, each with weights of its own, as cold as they are in a model of 32."""
-
-    layers, of, share = 4, 32, 1 / 4
-
-    def __init__(self, ops):
-        self.step = Steps(ops)
-        self.batch, self.heads, self.length, self.size = next(op for op in ops if op["op"] == "attention")["shape"]
-        self.width, self.inner = self.heads * self.size, 11008
-        self.ops = [op for op in ops if op["count"] >= self.of and op.get("what") not in ("view", "folded")]
-        weight = lambda rows, cols: randn(rows, cols, scale=rows ** -0.5)
-        width, inner = self.width, self.inner
-        self.blocks = [{"q": weight(width, width), "k": weight(width, width), "v": weight(width, width),
-                        "o": weight(width, width), "gate": weight(width, inner), "up": weight(width, inner),
-                        "down": weight(inner, width), "norms": (randn(width), randn(width))} for _ in range(self.layers)]
-        self.cos, self.sin = randn(self.length, self.size), randn(self.length, self.size)
-
-    def inputs(self):
-        return (randn(self.batch, self.length, self.width),)
-
-    def linear(self, x, weight):
-        name = self.step.find("gemm", [self.batch * self.length, *reversed(weight.shape)])
-        rows = x.view(-1, x.shape[-1])
-        return self.step(name, lambda: torch.matmul(rows, weight)).view(self.batch, self.length, -1)
-
-    def norm(self, x, weight):
-        name = self.step.find("norm", [self.batch * self.length, self.width], what="rms")
-        return self.step.own(name, lambda x, scale: F.rms_norm(x, (self.width,), scale, 1e-5), x, weight)
-
-    def turn(self, x):
-        return self.step.own(self.step.find("move", x.transpose(1, 2).shape, what="transpose"), turn, x)
-
-    def split(self, x):
-        return x.view(self.batch, self.length, self.heads, self.size)
-
-    def turned(self, x):
-        return self.step.own(self.step.find("rotary", x.shape), rotate, x, self.cos, self.sin)
-
-    def add(self, x, y):
-        return self.step.own(self.step.find("elementwise", x.shape, what="add"), add, x, y)
-
-    def block(self, x, block):
-        rows = self.norm(x, block["norms"][0])
-        q, k, v = (self.split(self.linear(rows, block[name])) for name in "qkv")
-        q, k, v = self.turned(self.turn(q)), self.turned(self.turn(k)), v.transpose(1, 2)
-        mixed = self.step(self.step.find("attention", q.shape, layout="bshd"), lambda: merge(attend(q, k, v, None, True)))
-        x = self.add(x, self.linear(mixed, block["o"]))
-        rows = self.norm(x, block["norms"][1])
-        gate, up = self.linear(rows, block["gate"]), self.linear(rows, block["up"])
-        name = self.step.find("elementwise", gate.shape, what="swiglu")
-        return self.add(x, self.linear(self.step.own(name, swiglu, gate, up), block["down"]))
-
-    def __call__(self, x):
-        for block in self.blocks:
-            x = self.block(x, block)
-        return x
-
-
-MODELS = {"bert_base": Bert, "llama2_7b": Llama}
-
-
-def kernels_of_steps(model, given):
+def kernels_of_steps(run, kernel_events):
     """[(id, its kernels as kernel_events has them)] in the order of the calls; an id is looked at when it comes first."""
     order, alone = [], {}
 
     def seen(name, call):
         if name not in alone:
-            call()  # compiled and loaded
+            call()  # loaded
             alone[name] = kernel_events(call)
         order.append((name, alone[name]))
         return call()
 
-    model.step.seen = seen
-    model(*given)
-    model.step.seen = lambda name, call: call()
+    run.seen = seen
+    run()
+    run.seen = lambda name, call: call()
     return order
 
 
-def by_operation(model, given):
-    """Microseconds of kernels and their names by operation's id, of one replay; and how often each was called."""
-    order = kernels_of_steps(model, given)
-    stream = the_stream()
+def busy(events, names):
+    """{id: {kernel: us}} of (kernel, begin in us, end in us), each of the id beside it; what runs beside others counts once."""
+    seen, until = {}, 0
+    for (kernel, begin, end), name in zip(events, names):
+        row = seen.setdefault(name, {})
+        row[kernel] = row.get(kernel, 0) + max(0, end - max(begin, until))
+        until = max(until, end)
+    return seen
+
+
+def by_operation(run, common):
+    """Of one replay under load."""
+    order, stream = kernels_of_steps(run, common.kernel_events), common.the_stream()
     with torch.cuda.stream(stream):
-        model(*given)
+        run()
     torch.cuda.synchronize()
-    graph = capture(model, [given], 1, stream)
-    for _ in range(20):
+    graph = common.capture(run, [()], 1, stream)
+    began = time.monotonic()
+    while time.monotonic() - began < common.WARM_S:
         graph.replay()
-    torch.cuda.synchronize()
-    events, alone = kernel_events(graph.replay), [event for _, kernels in order for event in kernels]
-    if len(events) != len(alone):  # events cannot be attributed
-        print(f"a replay runs {len(events)} kernels, the operations by themselves {len(alone)}: times are of these")
-        events = alone
-    times, names, calls, at = {}, {}, {}, 0
-    for name, kernels in order:
-        mine, at = events[at:at + len(kernels)], at + len(kernels)
-        times[name] = times.get(name, 0) + sum(end - start for _, start, end in mine) / 1e3
-        names[name] = names.get(name, set()) | {event[0] for event in mine}
-        calls[name] = calls.get(name, 0) + 1
-    return times, names, calls
+        torch.cuda.synchronize()
+    events = common.kernel_events(graph.replay)
+    names = [name for name, kernels in order for _ in kernels]
+    if len(events) != len(names):
+        raise NoCall(f"a replay runs {len(events)} kernels, its calls by themselves {len(names)}")
+    return busy([(name, start / 1e3, end / 1e3) for name, start, end in events], names)
 
 
-def table(model, found, times, names, calls):
-    """One row for each operation, the widest difference first."""
+def traced(path):
+    """The same of scout_batch's replay by the defaults, from its trace.json."""
+    with open(path, encoding="utf-8") as file:
+        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X" and event["tid"] == 1]
+    events.sort(key=lambda event: event["ts"])
+    return busy([(event["args"]["kernel"], event["ts"], event["ts"] + event["dur"]) for event in events],
+                [event["name"] for event in events])
+
+
+def same_kernel(theirs, ours):
+    """By the longest word of a name, which is the same where one is mangled and the other is not."""
+    word = max(re.findall(r"[A-Za-z_]\w+", theirs), key=len)
+    return next((name for name in ours if word[:100] in name), None)
+
+
+def table(run, ours, theirs):
+    """A row for each operation, the widest difference first. `same_us`: by kernels of libraries that both run."""
     rows = []
-    for name, count in calls.items():
-        each = (found.get(name) or {}).get("baseline_time_us")
-        count *= model.share
-        rows.append({"operation": name, "count": count, "by": (found.get(name) or {}).get("baseline"),
-                     "scout_us": each * count if each else None, "torch_us": times[name] * model.share,
-                     "kernels": sorted(names[name])})
-    return sorted(rows, key=lambda row: -abs((row["scout_us"] or 0) - row["torch_us"]))
+    for op in (op for op in run.ops if op["id"] in theirs):
+        mine, other, both = ours.get(op["id"], {}), theirs[op["id"]], [0, 0]
+        for kernel in (k for k in other if op["op"] in LIBRARY_KINDS and "at::native" not in k):
+            found = same_kernel(kernel, mine)
+            if found:
+                both = [both[0] + mine[found], both[1] + other[kernel]]
+        rows.append({"operation": op["id"], "count": op["count"], "scout_us": sum(mine.values()),
+                     "torch_us": sum(other.values()), "same_us": both, "kernels": sorted(other, key=lambda k: -other[k])})
+    return sorted(rows, key=lambda row: -abs(row["scout_us"] - row["torch_us"]))
 
 
 def say(rows, result):
-    print(f"{'operation':42s} {'count':>5s} {'scout us':>9s} {'torch us':>9s} {'more us':>9s} {'of all':>7s}  by, kernels")
+    print(f"{'operation':42s} {'count':>5s} {'scout us':>9s} {'torch us':>9s} {'more us':>9s} {'same kernels':>13s}  of PyTorch")
     for row in rows:
-        scout = row["scout_us"] or float("nan")
-        print(f"{row['operation']:42s} {row['count']:5.0f} {scout:9.2f} {row['torch_us']:9.2f} {scout - row['torch_us']:+9.2f} "
-              f"{100 * (scout - row['torch_us']) / result['torch_us']:+6.2f} %  {row['by']}; {', '.join(row['kernels'])[:110]}")
-    gaps = result["torch_us"] - result["kernels_us"]
-    print(f"{'between kernels':42s} {'':5s} {'':9s} {gaps:9.2f} {-gaps:+9.2f} {-100 * gaps / result['torch_us']:+6.2f} %")
-    print(f"{'together':42s} {'':5s} {result['scout_us']:9.2f} {result['torch_us']:9.2f} "
-          f"{result['scout_us'] - result['torch_us']:+9.2f} {100 * (result['scout_us'] / result['torch_us'] - 1):+6.2f} %")
+        mine, other = row["same_us"]
+        same = f"{100 * (mine / other - 1):+6.2f} %" if other else "-"
+        print(f"{row['operation']:42s} {row['count']:5.0f} {row['scout_us']:9.2f} {row['torch_us']:9.2f} "
+              f"{row['scout_us'] - row['torch_us']:+9.2f} {same:>13s}  {', '.join(row['kernels'])[:110]}")
+    for name, words in (("same", "by the same kernels of libraries"), ("others", "by others"), ("between", "between kernels"),
+                        ("all", "the whole run")):
+        mine, other = result[name]
+        print(f"{words:42s} {'':5s} {mine:9.2f} {other:9.2f} {mine - other:+9.2f} {100 * (mine / other - 1):+11.2f} %")
+    print(f"{'clock, MHz':42s} {'':5s} {result['mhz'][0]:9.0f} {result['mhz'][1]:9.0f}")
 
 
-def main(ops_path, folder, result_path):
+def main(ops_path, whole_path, result_path):
+    import agree_common as common
+
     torch.backends.cuda.preferred_blas_library("cublaslt")
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
-    with open(ops_path, encoding="utf-8") as file:
-        described = json.load(file)
-    model = MODELS[described["model"]["name"]](described["ops"])
-    found = {report["operation"]: report for report in reports(folder)}
-    given = model.inputs()
-    times, names, calls = by_operation(model, given)
-    took = measure({"torch": lambda *inputs: model(*inputs)}, [given, model.inputs()])["torch"].us * model.share
-    rows = table(model, found, times, names, calls)
-    missing = [row["operation"] for row in rows if not row["scout_us"]]
-    missing += [f"{op['id']} is called {calls.get(op['id'], 0) * model.share:g} times" for op in model.ops
-                if calls.get(op["id"], 0) * model.share != op["count"] // model.of]
-    result = {"torch": torch.__version__, "torch_us": took, "kernels_us": sum(row["torch_us"] for row in rows),
-              "scout_us": sum(row["scout_us"] or 0 for row in rows), "missing": missing, "rows": rows}
+    described, whole = (json.load(open(path, encoding="utf-8")) for path in (ops_path, whole_path))
+    run = Run(described, "cuda")
+    rows = table(run, traced(whole_path.replace("model.json", "trace.json")), by_operation(run, common))
+    took = common.measure({"torch": run}, [(), ()])["torch"]
+    whole_us = whole["default"]["time_us"], took.us
+    kernels_us = [sum(row[side] for row in rows) for side in ("scout_us", "torch_us")]
+    same_us = [sum(row["same_us"][k] for row in rows) for k in range(2)]
+    result = {"torch": torch.__version__, "same": same_us, "others": [a - b for a, b in zip(kernels_us, same_us)],
+              "between": [a - b for a, b in zip(whole_us, kernels_us)], "all": whole_us,
+              "mhz": [whole.get("clock_mhz", math.nan), took.mhz],
+              "missing": [row["operation"] for row in rows if not row["scout_us"]], "rows": rows}
     say(rows, result)
     with open(result_path, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=2)
 
 
+def shapes(paths):
+    """Of each list what keeps it from running; 1 where there is one."""
+    failed = 0
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            run = Run(json.load(file), "meta")
+        try:
+            run()
+            print(f"{path}: {len(run.steps)} calls")
+        except NoCall as error:
+            failed = 1
+            print(f"{path}: {error}")
+    return failed
+
+
 if __name__ == "__main__":
     with torch.no_grad():
-        main(*sys.argv[1:])
+        sys.exit(shapes(sys.argv[2:]) if sys.argv[1] == "--shapes" else main(*sys.argv[1:]))

@@ -57,7 +57,8 @@ for path in "$from"/models/*@*.txt; do
     name=${path##*/} name=${name%.txt}
     judged "models/$name.txt" "models/$name.txt" "models $name:"
 done
-for name in bert_base@b8_s128 llama2_7b@b1_s2048; do
+for path in "$from"/end_to_end/torch_*@*.txt; do
+    name=${path##*/torch_} name=${name%.txt}
     judged "end_to_end/torch_$name.txt" "end_to_end/$name.txt" "end_to_end $name:"
 done
 judged agree_kinds/torch.txt agree_kinds.txt "agree_kinds "

@@ -10,7 +10,7 @@
 # measurement. Results go to RESULTS (default out/gpu): per part what was said and the reports, then summary.txt; where
 # OUT is set, they are packed into OUT: one archive per part and summary.txt.
 # KINDS: of parts checks, kinds and sanitizer, the files of tests/gpu/kinds that are run (a pattern, without .json).
-# MODELS: the folder of parts models and end_to_end (out/models), which tests/gpu/model_ops.sh makes where the models are;
+# MODELS: the folder of parts models and runtime (out/models), which tests/gpu/model_ops.sh makes where the models are;
 # MODEL: of part models, the files that are measured (patterns, without .json): all together are more than one call, and
 # the next one has from the cache what was measured. MODEL_SECONDS: most for each operation, on average (6). DEVICES: of
 # part models, what the lists are spread over ("cuda:0 cuda:1"; DEVICE); FUSIONS: the lists whose fusions it measures,
@@ -21,7 +21,8 @@
 # REPEAT_RUNS: how often part repeat measures (5; fewer prove less, and it says so). REPEAT_CEILINGS=cached: these runs
 # share ceilings instead of measuring them anew (45 s each instead of 70).
 # QUICK: of part quick, the lists that tests/gpu/models_quick.py --make writes where the models are (out/quick).
-# PEERS: of part peers, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which (patterns).
+# PEERS: of parts peers and end_to_end, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which
+# (patterns) of part peers; END_TO_END: which lists of part end_to_end.
 # All of them are two calls.
 # ONNX: of part zoo, the folder of the models that tests/gpu/zoo/zoo.json names (out/onnx). It measures them in a night for
 # each of NIGHTS: the GPUs that it has ("0"). A night on one takes all of a call (LIMIT=590), so one on two ("0,1") is a
@@ -67,7 +68,7 @@ declare -A limits=(
     [zoo]=590 # expected: 10 s for each of 45 lists
     [runtime]=480 # 300 without scout.patch: 40 for the tables, 70 for the launches, 160 for memcheck, 30 for PyTorch
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
-    [end_to_end]=280) # about 30 for each of two by PyTorch; 60 for each that part models has not measured
+    [end_to_end]=280) # expected: 50 for each of five, half of it by PyTorch
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
     [checking]="epilogue checks sanitizer" [kinds]="kinds targets sparse" [fusions]="fusions claims" [instrument]="quick whole allocations" [libraries]="agree_kinds end_to_end custom")
 LIMIT=${LIMIT:-540}
@@ -374,17 +375,16 @@ part_agree_kinds() { # other libraries than cuBLASLt
         "$part/scout/reports" "$BIN/scout_cuda.so" "$part/agree_kinds.json"
     cat "$part/torch.txt"
 }
-part_end_to_end() { # of what part models has measured here, or what is measured now
-    local name reports
+part_end_to_end() { # the defaults of whole models beside PyTorch making the same calls; of part peers where that was before
+    local name whole
     known
-    for name in bert_base@b8_s128 llama2_7b@b1_s2048; do
-        reports=$RESULTS/models/$name/reports
-        if [[ ! -d $reports ]]; then
-            timed "$name" batch "${MODELS:-out/models}/$name.json" --budget 60 -o "$part/$name"
-            reports=$part/$name/reports
+    for name in ${END_TO_END:-bert_base@b8_s128 gpt2@b8_s1024 llama2_7b@b1_s2048 resnet50@b8 vit_base@b8}; do
+        whole=$RESULTS/peers/results/$name/model.json
+        if [[ ! -e $whole ]]; then # with time for the tracer, which is behind all passes
+            timed "$name" batch "${PEERS:-out/peers}/$name.json" --no-fusions --budget 30 -o "$part/$name"
+            whole=$part/$name/model.json
         fi
-        timed "torch_$name" python3 "$here/end_to_end.py" "${MODELS:-out/models}/$name.json" "$reports" \
-            "$part/$name.json"
+        timed "torch_$name" python3 "$here/end_to_end.py" "${PEERS:-out/peers}/$name.json" "$whole" "$part/$name.json"
         cat "$part/torch_$name.txt"
     done
 }

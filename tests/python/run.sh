@@ -86,7 +86,14 @@ tests_with() { # PYTHON   adds up what its tests say
 python=out/venv/bin/python
 if [[ ! -x $python ]]; then python=$(python3 -c 'import sys; print(sys.executable)'); fi # with its site
 tests_with "$python"
-if [[ -n ${SCOUT_TORCH:-} ]]; then tests_with "$SCOUT_TORCH"; fi
+if [[ -n ${SCOUT_TORCH:-} ]]; then
+    tests_with "$SCOUT_TORCH"
+    for model in decoder_step pruned_mlp transformer_block; do # whole models call by call, as tests/gpu/run.sh has them run
+        bin/extract_ops "models/$model.onnx" -q --batch 2 --seq 8 -o "$scratch/$model.json" 2>/dev/null ||
+            bin/extract_ops "models/$model.onnx" -q --batch 2 -o "$scratch/$model.json"
+        check "$model: each occurrence is a call of PyTorch" "$SCOUT_TORCH" -B tests/gpu/end_to_end.py --shapes "$scratch/$model.json"
+    done
+fi
 
 # ---- its types ----
 if [[ -x out/venv/bin/mypy ]]; then

@@ -17,11 +17,6 @@ static bool two_orders(const scout_op *op) {
     return window_kernel(&p.w) > 1 && op->tensors[CONV_WEIGHT].dims[1] > 1;
 }
 
-bool dnn_conv_packs(const scout_op *op, dnn_conv_form form) {
-    const bool wanted = form == DNN_CONV_PACKED || form == DNN_CONV_CONVERTED;
-    return wanted && two_orders(op) && op->tensors[CONV_WEIGHT].role == SCOUT_WEIGHT;
-}
-
 /* Where all of space is one place, the two orders of activations are one as well. cuDNN is told the channels-last
  * strides then: by those of nchw, which are all 1, kernels compiled at run time write the places of a batch over each
  * other. */
@@ -32,6 +27,12 @@ static bool is_last(const scout_op *op) {
     return p.w.last || one;
 }
 
+bool dnn_conv_packs(const scout_op *op, dnn_conv_form form) {
+    const bool wanted =
+        form == DNN_CONV_PACKED || form == DNN_CONV_CONVERTED || (form == DNN_CONV_SPLIT && is_last(op));
+    return wanted && two_orders(op) && op->tensors[CONV_WEIGHT].role == SCOUT_WEIGHT;
+}
+
 /* cuDNN does not document nhwc activations with a weight in another layout: some engines take it, and some of those
  * give wrong results. */
 bool dnn_conv_exists(const scout_op *op, dnn_conv_form form) {
@@ -40,7 +41,8 @@ bool dnn_conv_exists(const scout_op *op, dnn_conv_form form) {
     if (form == DNN_CONV_PACKED)
         return is_last(op) && dnn_conv_packs(op, form) && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
     if (form == DNN_CONV_AS_IS && dnn_conv_exists(op, DNN_CONV_PACKED)) return false;
-    if (form == DNN_CONV_SPLIT) return has_more(&p);
+    if (form == DNN_CONV_SPLIT)
+        return has_more(&p) && (!dnn_conv_packs(op, form) || op->tensors[CONV_WEIGHT].dims[0] <= MANY);
     if (form == DNN_CONV_CONVERTED) return !is_last(op) && p.n <= MANY && op->tensors[CONV_WEIGHT].dims[0] <= MANY;
     return true;
 }
