@@ -243,15 +243,21 @@ static void put_ratios(json_t *row, const json_t *base) {
     }
 }
 
-/* The clock that the baseline's load holds, where it moved least while it was looked at; returns how often it was. Of
- * an own one that of its like, which was the baseline before it was elected. */
+/* Among these the baseline is the best: own kernels, or what a library has in the place of a default that was off. */
+static bool is_like(const json_t *m, const json_t *row) {
+    if (!json_is_true(json_object_get(m, "baseline_elected")) || json_object_get(row, "plugin")) return false;
+    if (json_is_true(json_object_get(m, "baseline_own"))) return json_is_true(json_object_get(row, "own"));
+    return strcmp(json_get_text(row, "name"), json_get_text(m, "baseline")) == 0;
+}
+
+/* The clock that the baseline's load holds, where it moved least while it was looked at; returns how often it was. Also
+ * that of its like, which was the baseline before it was elected. */
 static int held_of(const json_t *m, double *mhz, double *error) {
-    const bool elected = json_is_true(json_object_get(m, "baseline_elected"));
     int times = 0;
     *mhz = *error = 0;
     for (size_t r = 0; r < json_array_size(rows_of(m)); r++) {
         const json_t *row = json_array_get(rows_of(m), r), *list = json_object_get(row, "passes");
-        if (row != baseline_of(m) && !(elected && json_is_true(json_object_get(row, "own")))) continue;
+        if (row != baseline_of(m) && !is_like(m, row)) continue;
         for (size_t k = 0; k < json_array_size(list); k++) {
             const json_t *pass = json_array_get(list, k);
             const double held = json_get_positive(pass, "held_mhz"),
@@ -598,16 +604,14 @@ static void move_bound(json_t *m, const json_t *from, const json_t *to) {
     }
 }
 
-/* An own baseline is the best of its like: where later passes know a better one, that takes its place. A plugin's runs
- * in a process of its own, and has no place beside others. */
+/* An elected baseline is the best of its like: where later passes know a better one, that takes its place. A plugin's
+ * runs in a process of its own, and has no place beside others. */
 static bool elect(json_t *m) {
     const json_t *best = NULL, *base = baseline_of(m);
-    if (!json_is_true(json_object_get(m, "baseline_elected")) || !estimate_look((size_t)figures_passes(m)))
-        return false;
+    if (!estimate_look((size_t)figures_passes(m))) return false;
     for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
         const json_t *row = json_array_get(rows_of(m), k);
-        const bool like = json_is_true(json_object_get(row, "own")) && !json_object_get(row, "plugin");
-        const bool better = like && rivals(row, base) && ratio_of(row) * (1 + ci_of(row)) < 1 &&
+        const bool better = is_like(m, row) && rivals(row, base) && ratio_of(row) * (1 + ci_of(row)) < 1 &&
                             json_array_size(json_object_get(row, "passes")) >= FEW_PASSES;
         if (better && (!best || ratio_of(row) < ratio_of(best))) best = row;
     }

@@ -83,6 +83,15 @@ static const measure_row *find_baseline(const measurement *m) {
     return NULL;
 }
 
+/* In the place of its candidate's first choice, whose results were off: which one a framework would take then is not
+ * known, so no other one of the library is a gain over it. */
+static bool stands_in(const measurement *m, const measure_row *base) {
+    for (const measure_row *row = m->rows; base && row < base; row++)
+        if (row->candidate == base->candidate && (row->status == ROW_WRONG || strcmp(row->why.code, "precision") == 0))
+            return true;
+    return false;
+}
+
 static json_t *libraries_json(const measurement *m, json_builder *b) {
     json_t *array = json_new_array(b);
     for (uint32_t k = 0; m->identity && k < m->identity->library_count && k < 8; k++) {
@@ -132,8 +141,9 @@ json_t *measure_json_result(const measurement *m) {
     json_put_text(&b, to, "baseline_variant", base ? base->variant : "");
     const bool own = base && base->candidate->flags & SCOUT_OWN;
     if (own) json_put_bool(&b, to, "baseline_own", true);
-    if (own && !m->request->before) json_put_bool(&b, to, "baseline_elected", true); /* and not named */
-    if (!m->api->has_graphs) json_put_bool(&b, to, "host", true);                    /* shares its cores with others */
+    if ((own || stands_in(m, base)) && !m->request->before)
+        json_put_bool(&b, to, "baseline_elected", true);          /* not named */
+    if (!m->api->has_graphs) json_put_bool(&b, to, "host", true); /* shares its cores with others */
     json_put_int(&b, to, "rotation_bytes", (int64_t)m->rotation_bytes);
     json_put_int(&b, to, "copies", m->copies);
     json_put_real(&b, to, "resident_bytes", m->resident_bytes);

@@ -15,6 +15,7 @@ typedef struct made { /* a row of a pass */
     bool race, disturbed, own;
     double missed;             /* of a disturbed pass */
     const char *status, *code; /* NULL: OK */
+    const char *variant;       /* NULL: "" */
 } made;
 
 #define ROWS(...) ((const made[MOST]){__VA_ARGS__})
@@ -27,9 +28,10 @@ static double held_error = 0.001;
 static double few_xx;   /* blocks say so little of the clock; 0: enough */
 static bool odd_blocks; /* or the wrong thing */
 static const char *own; /* the name of a baseline that was chosen among others */
+static bool stands_in;  /* for a library's default that was off */
 
 static json_t *row_of(int number, const made *r) {
-    json_t *row = json_pack("{s:s, s:s, s:s, s:s}", "name", r->name, "variant", "", "status",
+    json_t *row = json_pack("{s:s, s:s, s:s, s:s}", "name", r->name, "variant", r->variant ? r->variant : "", "status",
                             r->status ? r->status : "OK", "approach", "CUSTOM_KERNEL");
     if (r->code) json_object_set_new(row, "reason", json_pack("{s:s, s:s}", "code", r->code, "text", "made up"));
     if (r->us > 0)
@@ -66,7 +68,7 @@ static void add(int number, const made *rows) {
                              "candidates", list);
     if (host) json_object_set_new(pass, "host", json_true());
     if (own) json_object_set_new(pass, "baseline_own", json_true());
-    if (own) json_object_set_new(pass, "baseline_elected", json_true());
+    if (own || stands_in) json_object_set_new(pass, "baseline_elected", json_true());
     if (launch_us > 0)
         json_object_set_new(pass, "probe",
                             json_pack("{s:s, s:s, s:[iii], s:f, s:f, s:f, s:f}", "bound", "compute", "precision",
@@ -82,7 +84,7 @@ static void end(void) {
     m = NULL;
     launch_us = clock_mhz = held_mhz = 0;
     held_error = 0.001;
-    host = false;
+    host = stands_in = false;
     own = NULL;
 }
 
@@ -266,6 +268,25 @@ static void a_better_own_baseline_is_elected(void) {
         UNIT_TEXT(text(m, "best"), "foreign");
         end();
     }
+}
+
+/* Where a library's default was off, the best of its other choices is the baseline: none of them is a gain over
+ * another. */
+static void a_stand_in_is_the_best_of_its_library(void) {
+    stands_in = true;
+    for (int k = 1; k <= 6; k++) {
+        add(k, ROWS({.name = "base", .us = 100}, {.name = "base", .variant = "engine=4", .us = 60 + 0.01 * k},
+                    {.name = "foreign", .us = 59 + 0.01 * k, .own = true}));
+        UNIT_TEXT(text(m, "baseline_variant"), k >= 4 ? "engine=4" : "");
+    }
+    UNIT_TEXT(text(m, "baseline"), "base");
+    UNIT_TEXT(text(m, "best"), "base"); /* 1.7 % less is no gain */
+    end();
+    for (int k = 1; k <= 6; k++) /* where it was right, its own other choices are gains */
+        add(k, ROWS({.name = "base", .us = 100}, {.name = "base", .variant = "engine=4", .us = 60 + 0.01 * k}));
+    UNIT_TEXT(text(m, "baseline_variant"), "");
+    UNIT_TEXT(text(m, "best_variant"), "engine=4");
+    end();
 }
 
 /* Where it is not known well enough that a load holds, and the time therefore, later passes ask again: for whole
@@ -658,6 +679,7 @@ int main(void) {
     UNIT_RUN(a_pass_that_chose_says_nothing_of_the_chosen);
     UNIT_RUN(an_own_baseline_was_chosen_too);
     UNIT_RUN(a_better_own_baseline_is_elected);
+    UNIT_RUN(a_stand_in_is_the_best_of_its_library);
     UNIT_RUN(a_clock_that_is_not_known_is_asked_for_again);
     UNIT_RUN(a_time_belongs_to_a_clock);
     UNIT_RUN(a_yardstick_says_what_bounds);
