@@ -243,11 +243,19 @@ static void put_ratios(json_t *row, const json_t *base) {
     }
 }
 
-/* Among these the baseline is the best: own kernels, or what a library has in the place of a default that was off. */
+/* Behind a library's choice, which is a variant's first parameter. */
+static const char *form_of(const char *variant) {
+    const char *comma = strchr(variant, ',');
+    return comma ? comma : "";
+}
+
+/* Among these the baseline is the best: own kernels, or a library's other choices, in the same form, where the default
+ * was off. */
 static bool is_like(const json_t *m, const json_t *row) {
     if (!json_is_true(json_object_get(m, "baseline_elected")) || json_object_get(row, "plugin")) return false;
     if (json_is_true(json_object_get(m, "baseline_own"))) return json_is_true(json_object_get(row, "own"));
-    return strcmp(json_get_text(row, "name"), json_get_text(m, "baseline")) == 0;
+    return strcmp(json_get_text(row, "name"), json_get_text(m, "baseline")) == 0 &&
+           strcmp(form_of(json_get_text(row, "variant")), form_of(json_get_text(m, "baseline_variant"))) == 0;
 }
 
 /* The clock that the baseline's load holds, where it moved least while it was looked at; returns how often it was. Also
@@ -388,8 +396,9 @@ static void put_addresses(json_t *row, const estimate *ratio) {
 
 /* The baseline's, and the clock that it is for: nothing where none is known. */
 static estimate baseline_time(const json_t *m, const json_t *base, estimate_clock *at) {
-    const bool own = json_is_true(json_object_get(m, "baseline_own")); /* chosen among others */
-    const bool first = !own || json_array_size(json_object_get(base, "passes")) <= FEW_PASSES;
+    const bool chosen = /* among others, by its time */
+        json_is_true(json_object_get(m, "baseline_own")) || json_is_true(json_object_get(m, "baseline_moved"));
+    const bool first = !chosen || json_array_size(json_object_get(base, "passes")) <= FEW_PASSES;
     estimate_pass passes[MOST_PASSES];
     const size_t n = clocked_passes(m, base, first, passes);
     if (n > 0) {
@@ -617,6 +626,7 @@ static bool elect(json_t *m) {
     }
     if (!best) return false;
     move_bound(m, base, best);
+    json_object_set_new(m, "baseline_moved", json_true());
     json_object_set(m, "baseline", json_object_get(best, "name"));
     json_object_set(m, "baseline_variant", json_object_get(best, "variant"));
     return true;

@@ -3,7 +3,7 @@
 #     tests/gpu/cards.sh [CARD:]TASK…
 # TASK: PART[+PART…][,NAME=VALUE…], with what run.sh is told besides; @LIST is one list of part models, without fusions.
 # Those with a card are done there one after the other, the others then by whichever card is free. An example:
-#     tests/gpu/cards.sh 0:checks 0:targets "1:models+end_to_end,MODEL=llama2_7b@b1_s2048 bert_base@b8_s128" \
+#     tests/gpu/cards.sh 0:checks 0:targets "1:models,MODEL=llama2_7b@b1_s2048 bert_base@b8_s128" \
 #         @vit_base@b1 @vit_base@b8 sanitizer,SANITIZE=memcheck sanitizer,SANITIZE=racecheck
 # A card's tasks share one cache. Nothing begins in the last 45 of END seconds (540); RESULTS (out/gpu) gets a folder per
 # task, and OUT, where it is set, an archive of them. CARDS: how many (all there are). BIN, CHECKS, MODELS, … are run.sh's.

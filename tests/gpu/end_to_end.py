@@ -78,7 +78,10 @@ def gemm(op, read):
 
 
 def activated(op, out):
-    return UNARY[op["activation"]](out, op) if op.get("activation") else out
+    name = op.get("activation")
+    if name and name not in UNARY:
+        raise NoCall(f"an activation {name}")
+    return UNARY[name](out, {key.removeprefix("activation_"): op[key] for key in op}) if name else out
 
 
 def conv(op, read):
@@ -390,31 +393,36 @@ def by_operation(run, common):
 
 
 def traced(path):
-    """The same of scout_batch's replay by the defaults, from its trace.json."""
+    """The same of scout_batch's replay by the defaults, from its trace.json; without copies and fills, as on the other side."""
     with open(path, encoding="utf-8") as file:
         events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X" and event["tid"] == 1]
+    events = [event for event in events if event["args"]["kernel"] not in ("copy", "fill")]
     events.sort(key=lambda event: event["ts"])
     return busy([(event["args"]["kernel"], event["ts"], event["ts"] + event["dur"]) for event in events],
                 [event["name"] for event in events])
 
 
 def same_kernel(theirs, ours):
-    """By the longest word of a name, which is the same where one is mangled and the other is not."""
-    word = max(re.findall(r"[A-Za-z_]\w+", theirs), key=len)
-    return next((name for name in ours if word[:100] in name), None)
+    """By the longest word of a kernel's name, which is a word of the other one, or lies in it behind its length where that is
+    mangled. A long name may be cut off."""
+    word = max(re.findall(r"[A-Za-z_]\w+", theirs.split("(")[0]), key=len, default="")
+    return next((name for name in ours if word in re.findall(r"\w+", name) or f"{len(word)}{word}" in name
+                 or (len(name) > 150 and word.startswith(name))), None)
 
 
 def table(run, ours, theirs):
     """A row for each operation, the widest difference first. `same_us`: by kernels of libraries that both run."""
     rows = []
-    for op in (op for op in run.ops if op["id"] in theirs):
-        mine, other, both = ours.get(op["id"], {}), theirs[op["id"]], [0, 0]
-        for kernel in (k for k in other if op["op"] in LIBRARY_KINDS and "at::native" not in k):
+    for op in (op for op in run.ops if op["id"] in theirs or op["id"] in ours):
+        mine, other, same = dict(ours.get(op["id"], {})), theirs.get(op["id"], {}), [0, 0]
+        row = {"operation": op["id"], "count": op["count"], "library": op["op"] in LIBRARY_KINDS, "scout_us": sum(mine.values()),
+               "torch_us": sum(other.values()), "same_us": same, "kernels": sorted(other, key=lambda k: -other[k])}
+        for kernel in (k for k in other if row["library"] and "at::native" not in k):
             found = same_kernel(kernel, mine)
             if found:
-                both = [both[0] + mine[found], both[1] + other[kernel]]
-        rows.append({"operation": op["id"], "count": op["count"], "scout_us": sum(mine.values()),
-                     "torch_us": sum(other.values()), "same_us": both, "kernels": sorted(other, key=lambda k: -other[k])})
+                same[0] += mine.pop(found)
+                same[1] += other[kernel]
+        rows.append(row)
     return sorted(rows, key=lambda row: -abs(row["scout_us"] - row["torch_us"]))
 
 
@@ -425,10 +433,11 @@ def say(rows, result):
         same = f"{100 * (mine / other - 1):+6.2f} %" if other else "-"
         print(f"{row['operation']:42s} {row['count']:5.0f} {row['scout_us']:9.2f} {row['torch_us']:9.2f} "
               f"{row['scout_us'] - row['torch_us']:+9.2f} {same:>13s}  {', '.join(row['kernels'])[:110]}")
-    for name, words in (("same", "by the same kernels of libraries"), ("others", "by others"), ("between", "between kernels"),
-                        ("all", "the whole run")):
+    for name, words in (("same", "by the same kernels of libraries"), ("library", "products, convolutions, attention"),
+                        ("own", "all other operations"), ("between", "between kernels"), ("all", "the whole run")):
         mine, other = result[name]
-        print(f"{words:42s} {'':5s} {mine:9.2f} {other:9.2f} {mine - other:+9.2f} {100 * (mine / other - 1):+11.2f} %")
+        share = f"{100 * (mine / other - 1):+11.2f} %" if other else ""
+        print(f"{words:42s} {'':5s} {mine:9.2f} {other:9.2f} {mine - other:+9.2f} {share}".rstrip())
     print(f"{'clock, MHz':42s} {'':5s} {result['mhz'][0]:9.0f} {result['mhz'][1]:9.0f}")
 
 
@@ -443,14 +452,15 @@ def main(ops_path, whole_path, result_path):
     took = common.measure({"torch": run}, [(), ()])["torch"]
     whole_us = whole["default"]["time_us"], took.us
     kernels_us = [sum(row[side] for row in rows) for side in ("scout_us", "torch_us")]
-    same_us = [sum(row["same_us"][k] for row in rows) for k in range(2)]
-    result = {"torch": torch.__version__, "same": same_us, "others": [a - b for a, b in zip(kernels_us, same_us)],
-              "between": [a - b for a, b in zip(whole_us, kernels_us)], "all": whole_us,
+    kind_us = {library: [sum(row[side] for row in rows if row["library"] == library) for side in ("scout_us", "torch_us")]
+               for library in (True, False)}
+    result = {"torch": torch.__version__, "same": [sum(row["same_us"][k] for row in rows) for k in range(2)],
+              "library": kind_us[True], "own": kind_us[False], "between": [a - b for a, b in zip(whole_us, kernels_us)], "all": whole_us,
               "mhz": [whole.get("clock_mhz", math.nan), took.mhz],
-              "missing": [row["operation"] for row in rows if not row["scout_us"]], "rows": rows}
-    say(rows, result)
+              "missing": [row["operation"] for row in rows if not row["scout_us"] or not row["torch_us"]], "rows": rows}
     with open(result_path, "w", encoding="utf-8") as file:
         json.dump(result, file, indent=2)
+    say(rows, result)
 
 
 def shapes(paths):

@@ -39,7 +39,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds end_to_end custom fusions claims quick whole allocations peers runtime zoo)
+    targets sparse models agree_kinds custom fusions claims quick whole allocations peers end_to_end runtime zoo)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit

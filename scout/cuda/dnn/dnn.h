@@ -231,9 +231,9 @@ uint32_t dnn_activate_never(const scout_op *op);
 
 /* Layouts, and what one launch computes: the parameter "form" of the candidate. */
 typedef enum dnn_conv_form {
-    DNN_CONV_AS_IS,     /* everything in the operation's layouts, in one graph */
-    DNN_CONV_PACKED,    /* nhwc: the weight too with its channels last, repacked once */
-    DNN_CONV_SPLIT,     /* the convolution alone; bias, residual and activation by a second kernel */
+    DNN_CONV_AS_IS,  /* everything in the operation's layouts, in one graph */
+    DNN_CONV_PACKED, /* nhwc: the weight too with its channels last, repacked once */
+    DNN_CONV_SPLIT, /* the convolution alone; bias, residual and activation by a second kernel; a weight as in PACKED */
     DNN_CONV_CONVERTED, /* nchw: activations brought to nhwc and back within each launch; the weight as in PACKED */
     DNN_CONV_FORMS
 } dnn_conv_form;

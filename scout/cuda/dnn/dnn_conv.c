@@ -1,8 +1,9 @@
 /* Convolutions by cuDNN: the baseline of this device. Its first variant is what PyTorch calls: the first engine of the
  * library's heuristics that builds for the convolution alone, also with sums of lower precision; bias, residual and
- * activation by a second kernel; and a constant weight in nhwc where the activations are. The others are its other
- * engines, and other forms (dnn.h). Asked for all in one graph the heuristics rank other engines first: a convolution
- * of 1x1 took 48 us by the first of these on an H200, and 15 us by the first for the convolution alone. */
+ * activation behind it, by one kernel where PyTorch has one for each; and a constant weight in nhwc where the
+ * activations are. The others are its other engines, and other forms (dnn.h). Asked for all in one graph the heuristics
+ * rank other engines first: a convolution of 1x1 took 48 us by the first of these on an H200, and 15 us by the first
+ * for the convolution alone. */
 
 #include "kernels/harness/kernels.h"
 #include "scout/cuda/dnn/dnn.h"
@@ -14,9 +15,6 @@
 static const dnn_conv_form forms[DNN_CONV_FORMS] = {DNN_CONV_SPLIT, DNN_CONV_PACKED, DNN_CONV_AS_IS,
                                                     DNN_CONV_CONVERTED};
 static const char *const form_names[DNN_CONV_FORMS] = {"split", "packed", "as_is", "converted"};
-
-/* Of the convolution alone: engines further behind seldom win with a second kernel behind them. */
-enum { SPLIT_ENGINES = 4 };
 
 enum { ALIGN = 512 };
 
@@ -64,8 +62,8 @@ static dnn_offer *offer_of(const scout_op *op, scout_device *device, int64_t for
     return dnn_offer_get(device, op, dnn_conv_build, form, why);
 }
 
-/* Parameters are "engine", from the first that the default form can build, and "form", from the default one on;
- * allows() says which form has which ranks. */
+/* Parameters are "engine", first the first that the default form can build, and "form", from the default one on;
+ * allows() says which form has which ranks: those of two forms are not alike. */
 static scout_answer domain(const scout_op *op, scout_device *device, int exhaustive, scout_domain *out,
                            scout_why *why) {
     scout_parameter *const engine = &out->parameters[0], *const form = &out->parameters[1];
@@ -84,10 +82,9 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
         if (answer == SCOUT_OK) first = k;
     }
     if (out->count == 0) return answer;
-    while (engine->values[engine->count - 1] + 1 < most && (exhaustive || engine->count < DNN_RANKED_ENGINES)) {
-        engine->values[engine->count] = engine->values[engine->count - 1] + 1;
-        engine->count++;
-    }
+    engine->count = 1;
+    for (int rank = 0; rank < most && (exhaustive || engine->count < DNN_RANKED_ENGINES); rank++)
+        if (rank != engine->values[0]) engine->values[engine->count++] = rank;
     snprintf(form->name, sizeof form->name, "form");
     form->labels = form_names + first;
     for (int k = first; k < DNN_CONV_FORMS; k++) form->values[form->count++] = forms[k];
@@ -97,9 +94,8 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
 
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     if (!dnn_conv_exists(op, (dnn_conv_form)values[1])) return 0;
-    dnn_offer *const offer = offer_of(op, device, values[1], NULL);
-    if (!offer || !dnn_offer_allows(offer, values[0])) return 0;
-    return values[1] != DNN_CONV_SPLIT || values[0] < dnn_offer_first(offer, NULL) + SPLIT_ENGINES;
+    const dnn_offer *const offer = offer_of(op, device, values[1], NULL);
+    return offer && dnn_offer_allows(offer, values[0]);
 }
 
 /* --- preparing --- */

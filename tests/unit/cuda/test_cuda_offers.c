@@ -495,6 +495,32 @@ static void the_weight_lies_as_the_input_does(void) {
     }
 }
 
+/* What stands behind a convolution is split off; its constant weight lies with its channels last where the input does.
+ */
+static void the_rest_is_split_off(void) {
+    static const struct {
+        const char *text;
+        bool exists, packs;
+    } cases[] = {
+        {"{\"c\": {\"op\": \"conv\", \"shape\": [1, 16, 8, 8], \"input\": [1, 32, 8, 8], \"kernel\": [3, 3], "
+         "\"pads\": [1, 1, 1, 1], \"dtype\": \"fp16\"}}",
+         false, false},
+        {"{\"c\": {\"op\": \"conv\", \"shape\": [1, 16, 8, 8], \"input\": [1, 32, 8, 8], \"kernel\": [3, 3], "
+         "\"pads\": [1, 1, 1, 1], \"bias\": \"channel\", \"dtype\": \"fp16\"}}",
+         true, false},
+        {"{\"c\": {\"op\": \"conv\", \"shape\": [1, 8, 8, 16], \"input\": [1, 8, 8, 32], \"kernel\": [3, 3], "
+         "\"pads\": [1, 1, 1, 1], \"bias\": \"channel\", \"layout\": \"nhwc\", \"dtype\": \"fp16\"}}",
+         true, true},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        if (make_op(cases[k].text)) {
+            UNIT_INT(dnn_conv_exists(&op, DNN_CONV_SPLIT), cases[k].exists);
+            UNIT_INT(dnn_conv_packs(&op, DNN_CONV_SPLIT), cases[k].packs);
+        }
+        drop_op();
+    }
+}
+
 /* One place of space is channels last already: there is nothing to convert. */
 static void one_place_is_both_orders(void) {
     static const char *const texts[] = {
@@ -566,6 +592,7 @@ int main(void) {
     UNIT_RUN(few_tiles_have_k_divided);
     UNIT_RUN(long_lists_are_cut);
     UNIT_RUN(the_weight_lies_as_the_input_does);
+    UNIT_RUN(the_rest_is_split_off);
     UNIT_RUN(one_place_is_both_orders);
     UNIT_RUN(a_bias_runs_along_the_sparse_side);
     UNIT_RUN(a_coarse_first_choice_is_the_default);
