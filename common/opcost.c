@@ -48,15 +48,20 @@ static int64_t visible_pairs(int64_t queries, int64_t cap, int64_t past, bool ca
     return checked_add(checked_mul(growing, ends) / 2, checked_mul(rows - growing, cap));
 }
 
-void opcost_attention(oprec *r) {
+void opcost_attention_pairs(oprec *r, int64_t pairs) {
     const int64_t queries = r->shape[2], head = r->shape[3], keys = oprec_int(r, "kv_len", queries);
-    const int64_t window = oprec_int(r, "window", 0), cap = window > 0 && window < keys ? window : keys;
-    const int64_t past = oprec_int(r, "past", checked_sub(keys, queries));
     const int64_t each =
         checked_mul(checked_mul(r->shape[0], r->shape[1]), checked_add(head, oprec_int(r, "v_head", head)));
-    const bool causal = r->mask && strncmp(r->mask, "causal", 6) == 0;
     r->macs = checked_mul(each, checked_mul(queries, keys));
-    r->flops = checked_mul(2, checked_mul(each, visible_pairs(queries, cap, past, causal)));
+    r->flops = checked_mul(2, checked_mul(each, pairs));
+}
+
+void opcost_attention(oprec *r) {
+    const int64_t queries = r->shape[2], keys = oprec_int(r, "kv_len", queries);
+    const int64_t window = oprec_int(r, "window", 0), cap = window > 0 && window < keys ? window : keys;
+    const int64_t past = oprec_int(r, "past", checked_sub(keys, queries));
+    const bool causal = r->mask && strncmp(r->mask, "causal", 6) == 0;
+    opcost_attention_pairs(r, visible_pairs(queries, cap, past, causal));
 }
 
 int opcost_gates(const oprec *r) {

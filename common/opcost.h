@@ -10,6 +10,8 @@ int64_t opcost_per_element(op_kind kind, const char *what);
 /* These set macs and flops. */
 void opcost_macs(oprec *r, int64_t macs); /* two operations each */
 void opcost_gemm(oprec *r);               /* of shape and batch */
-void opcost_attention(oprec *r);  /* of shape, kv_len, v_head; masked pairs (past, window) have macs, no flops */
-void opcost_recurrent(oprec *r);  /* of shape and directions */
-int opcost_gates(const oprec *r); /* of a recurrent layer */
+/* Of shape, kv_len, v_head; masked pairs (past, window) have macs, no flops. */
+void opcost_attention(oprec *r);
+void opcost_attention_pairs(oprec *r, int64_t pairs); /* where a mask leaves so many pairs of a head */
+void opcost_recurrent(oprec *r);                      /* of shape and directions */
+int opcost_gates(const oprec *r);                     /* of a recurrent layer */

@@ -49,7 +49,7 @@ typedef struct oprec {
     const int64_t *shape; /* gemm [M,N,K], attention [B,H,Sq,D], norm and softmax [rows,cols], conv and pool: output; …
                              docs/formats.md */
     const char *layout;   /* gemm: nn nt tn tt; conv: nchw, nhwc; NULL where it has none */
-    const char *mask;     /* attention: none causal additive causal+padding lengths */
+    const char *mask;     /* attention: none causal additive causal+padding lengths blocks causal+blocks */
     dtype type, weight_type, out_type; /* weight_type DTYPE_NONE: no weight */
     opfield fields[OPREC_MAX_FIELDS];  /* kept sorted by name */
     int field_count;

@@ -2,7 +2,7 @@
 # The pictures of the docs, made of the stored reports of an H200 (tests/golden/reports): the page at desktop and phone
 # width, dark and on paper, several models, a comparison, and the summary on terminals of 80 and 140 columns. The two
 # runs of the comparison are made up, because no model is stored twice. The page of Llama 2 itself is
-# docs/results/h200/llama2_7b.html, which README links to. How a model ran is of docs/results/h100/resnet50.html.
+# docs/results/h200/llama2_7b.html, which README links to. How a model ran is of docs/results/h200/resnet50.html.
 # Usage: scripts/pictures.sh [FOLDER]   FOLDER is docs/pictures
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -30,7 +30,7 @@ for model in llama2_7b@b1_s2048 resnet50@b1; do
     "$analyze" "$model" --format html -o "$scratch/${model%@*}.html" || (($? == 1))
 done
 if (($# == 0)); then cp "$scratch/llama2_7b.html" "$here/docs/results/h200/"; fi
-cp "$here/docs/results/h100/resnet50.html" "$scratch/resnet50_h100.html"
+cp "$here/docs/results/h200/resnet50.html" "$scratch/resnet50_h200.html"
 "$analyze" ./* --each --format html -o "$scratch/models.html" || (($? == 1))
 PYTHONPATH=$here/tests/page:$here/tests/cli python3 -B - "$analyze" "$scratch" "$folder" <<'PYTHON'
 import html
@@ -65,7 +65,7 @@ def terminal(columns):
 # page, picture, width, height, what is different, what is brought to the top (none: the page's beginning) and unfolded
 PICTURES = [("llama2_7b", "llama2_7b_desktop", 1280, 1640, {}, None), ("llama2_7b", "llama2_7b_phone", 375, 1500, {"phone": True}, None),
             ("llama2_7b", "llama2_7b_dark", 1280, 1100, {"dark": True}, "details.op"), ("llama2_7b", "llama2_7b_print", 794, 1123, {"paper": True}, None),
-            ("resnet50", "resnet50_table", 1280, 1100, {}, ".tools"), ("resnet50_h100", "resnet50_run", 1280, 540, {}, "#run1"), ("models", "models", 1280, 620, {}, None),
+            ("resnet50", "resnet50_table", 1280, 1100, {}, ".tools"), ("resnet50_h200", "resnet50_run", 1280, 540, {}, "#run1"), ("models", "models", 1280, 620, {}, None),
             ("comparison", "comparison", 1280, 1640, {}, None), ("comparison", "comparison_phone", 375, 1100, {"phone": True, "dark": True}, None)]
 with Browser() as browser:
     for name, picture, width, height, other, top in PICTURES:

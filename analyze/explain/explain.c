@@ -115,14 +115,19 @@ static void write_planned(const explain *e) {
 
 static void write_head(const explain *e) {
     const study_report *r = e->r;
-    const char *const words[] = {
-        r->op, r->what, study_shape(r, arena_alloc(e->arena, 128), 128), r->layout, r->mask, r->precision, r->pattern};
+    const char *const words[] = {r->op,        r->what,   study_shape(r, arena_alloc(e->arena, 128), 128),
+                                 r->layout,    r->mask,   r->block_mask,
+                                 r->precision, r->pattern};
     const char *line = "";
     for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
         if (words[k] && *words[k]) line = arena_printf(e->arena, "%s%s%s", line, *line ? " " : "", words[k]);
     terminal_put(&e->to, TERMINAL_BOLD, 2, plain_cell(e->arena, r->operation, LONGEST));
     if (r->name && strcmp(r->name, r->operation) != 0) explain_say(e, "", r->name);
     explain_say(e, "", line);
+    if (r->block_mask && r->block_density > 0)
+        explain_say(e, "",
+                    arena_printf(e->arena, "%s of its blocks are seen, and its work is counted in these alone",
+                                 amount_percent(r->block_density).s));
     const char *model = e->group->model ? e->group->model : "-", *times = r->count == 1 ? "" : "s";
     if (r->count > 0 && r->baseline_us > 0 && e->group->model_us > 0)
         line = arena_printf(e->arena, "%s: run %" PRId64 " time%s, %s of its %s", model, r->count, times,

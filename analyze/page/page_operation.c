@@ -19,10 +19,19 @@ static void text_fact(page *p, const char *term, const char *text) {
     end_fact(p);
 }
 
+static void block_fact(page *p, const study_report *r) {
+    if (!r->block_mask) return;
+    fact(p, "block mask");
+    page_say_cut(p, r->block_mask, PAGE_NAME);
+    if (r->block_density > 0) fprintf(p->out, ": %s of the blocks are seen", page_percent(r->block_density).s);
+    end_fact(p);
+}
+
 static void work_facts(page *p, const study_report *r) {
     const double bytes = r->bytes_read + r->bytes_written;
     text_fact(p, "layout", r->layout);
     text_fact(p, "mask", r->mask);
+    block_fact(p, r);
     if (r->flops > 0) {
         fact(p, "work");
         fprintf(p->out, "%s GFLOP", page_figure(r->flops / 1e9).s);

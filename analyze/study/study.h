@@ -26,6 +26,8 @@ typedef struct study_report {
     const char *operation; /* its id; unique in its group */
     const char *device;    /* "cuda:0" */
     const char *name, *op, *what, *layout, *mask, *dtype, *weight_dtype, *precision, *pattern, *key;
+    const char *block_mask; /* of an attention; NULL: none */
+    double block_density;   /* the share of its blocks that are seen */
     int rank;
     int64_t shape[STUDY_RANK];
     int64_t count, batch;

@@ -106,6 +106,8 @@ static const field root_fields[] = {
     {"shape", SHAPE, AT(report.shape), most_whole, NULL},
     {"layout", TEXT, AT(report.layout), 0, NULL},
     {"mask", TEXT, AT(report.mask), 0, NULL},
+    {"block_mask", TEXT, AT(report.block_mask), 0, NULL},
+    {"block_density", AMOUNT, AT(report.block_density), 1, NULL},
     {"dtype", TEXT, AT(report.dtype), 0, NULL},
     {"weight_dtype", TEXT, AT(report.weight_dtype), 0, NULL},
     {"precision", TEXT, AT(report.precision), 0, NULL},

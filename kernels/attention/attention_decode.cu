@@ -148,7 +148,7 @@ bool aligned(const int64_t (&strides)[3]) { return (strides[0] | strides[1] | st
 
 bool fits_shape(const attention_shape *s) {
     if (s->batch < 1 || s->kv_heads < 1 || s->heads < 1 || s->heads % s->kv_heads || s->keys < 1) return false;
-    if (s->keys > INT32_MAX - 1024) return false;
+    if (s->keys > INT32_MAX - 1024 || s->block) return false;
     if (s->queries < 1 || s->queries > ATTENTION_DECODE_QUERIES) return false;
     if (s->batch > MAX_GRID || s->heads * s->queries > INT32_MAX) return false;
     if (s->dim < 1 || s->v_dim < 1) return false;

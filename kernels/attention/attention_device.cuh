@@ -27,6 +27,11 @@ static __device__ __forceinline__ int64_t end_key(const attention_shape &s, int6
     return s.causal && end < all ? end : all;
 }
 
+/* A bit of a row of the block mask. */
+static __device__ __forceinline__ bool block_seen(const uint32_t *row, int col) {
+    return row[col >> 5] >> (col & 31) & 1;
+}
+
 /* A scaled and capped score; the mask is added by the caller. */
 static __device__ __forceinline__ float capped(const attention_shape &s, float dot) {
     const float x = dot * s.scale;

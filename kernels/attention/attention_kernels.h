@@ -31,6 +31,8 @@ typedef struct attention_shape {
     int64_t q[3], k[3], v[3], out[3];
     int64_t mask[4]; /* of the additive mask, from key to key as well; 0: the same for all */
     int masked;      /* there is one */
+    int block;       /* of a block mask the side of its blocks, 64 or 128; 0: there is none */
+    int block_words; /* of a row of its bits */
     int ragged;      /* there are lengths */
     int causal;      /* query i sees keys up to past + i */
     int64_t past;
@@ -40,11 +42,13 @@ typedef struct attention_shape {
     int type;      /* of everything but lengths */
 } attention_shape;
 
-/* `mask` and `lengths` are there exactly where the shape says so; lengths: of each sequence the place of its last key.
- */
+/* `mask`, `lengths` and `blocks` are there exactly where the shape says so; lengths: of each sequence the place of its
+ * last key; blocks: a bit for each block of queries (a row of words) and block of keys, from the lowest bit on. A block
+ * that is not set is not seen; where causal mask and window leave a query a key, they have to leave one that is. */
 typedef struct attention_tensors {
     const void *q, *k, *v, *mask;
     const int32_t *lengths;
+    const uint32_t *blocks;
     void *out;
 } attention_tensors;
 
@@ -52,7 +56,7 @@ typedef struct attention_tensors {
 enum { ATTENTION_NAIVE_DIM = 1024 };
 int attention_naive_launch(const attention_shape *shape, const attention_tensors *tensors, void *stream);
 
-/* --- attention_decode: few queries; fp16, bf16; reads keys and values once, at memory speed --- */
+/* --- attention_decode: few queries, no block mask; fp16, bf16; reads keys and values once, at memory speed --- */
 enum { ATTENTION_DECODE_QUERIES = 8, ATTENTION_DECODE_DIM = 256 };
 enum {
     ATTENTION_DECODE_TENSOR, /* on tensor cores */
@@ -87,7 +91,8 @@ int attention_decode_launch(const attention_decode_plan *plan, const attention_t
 /* Frees that memory. Where preparing failed there is none. */
 void attention_decode_close(attention_decode_plan *plan);
 
-/* --- attention_tiled: many queries; fp16, bf16; tiles in shared memory, mma.sync --- */
+/* --- attention_tiled: many queries; fp16, bf16; tiles in shared memory, mma.sync; steps over blocks that are not seen
+ * --- */
 enum { ATTENTION_TILED_DIM = 128 };
 typedef struct attention_tiled_config {
     int rows, keys, warps; /* of a tile: 64x64 of 4 warps, 128x64 of 4 or 8, 128x128 of 8 */
@@ -105,12 +110,16 @@ int attention_tiled_prepare(const attention_shape *shape, const attention_tiled_
                             attention_tiled_plan *plan);
 int attention_tiled_launch(const attention_tiled_plan *plan, const attention_tensors *tensors, void *stream);
 
-/* --- attention_lengths --- */
+/* --- attention_lengths: masks as a library takes them --- */
 
 /* Sequence lengths as a library takes them: of_queries[s] = queries and of_keys[s] = last[s] + 1 for every sequence,
  * but no less than 0 and no more than `keys`. */
 int attention_lengths(int32_t *of_queries, int32_t *of_keys, const int32_t *last, int64_t batch, int32_t queries,
                       int32_t keys, void *stream);
+/* A block mask as numbers to add to scores: mask[queries][keys], of fp16 or bf16: 0 where a block is seen, else the
+ * lowest number of fp16, beside which every score is nothing. No infinity: a library may take the difference of two. */
+int attention_block_mask(void *mask, int type, const uint32_t *blocks, int block, int block_words, int64_t queries,
+                         int64_t keys, void *stream);
 
 #ifdef __cplusplus
 }

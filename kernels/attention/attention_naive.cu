@@ -29,10 +29,16 @@ __device__ __forceinline__ void load_row(const T *from, int64_t count, int lane,
     for (int i = 0; i < STEPS; i++) x[i] = lane + i * 32 < count ? gemm::to_float(from[lane + i * 32]) : 0.0f;
 }
 
-/* Scores of the keys from `key` on; minus infinity where they are not before `end`. */
+/* Whether the query of that row of the block mask sees a key; NULL: there is no such mask. */
+__device__ __forceinline__ bool sees(const attention_shape &s, const uint32_t *blocks, int64_t key) {
+    return !blocks || block_seen(blocks, (int)(key / s.block));
+}
+
+/* Scores of the keys from `key` on; minus infinity where they are not before `end`, or not seen. */
 template <typename T, int STEPS>
-__device__ __forceinline__ void score(const attention_shape &s, const T *k, const T *mask, int64_t key, int64_t end,
-                                      int lane, const float (&q)[STEPS], float (&x)[TOGETHER]) {
+__device__ __forceinline__ void score(const attention_shape &s, const T *k, const T *mask, const uint32_t *blocks,
+                                      int64_t key, int64_t end, int lane, const float (&q)[STEPS],
+                                      float (&x)[TOGETHER]) {
 #pragma unroll
     for (int i = 0; i < TOGETHER; i++) {
         float row[STEPS];
@@ -46,7 +52,7 @@ __device__ __forceinline__ void score(const attention_shape &s, const T *k, cons
     for (int i = 0; i < TOGETHER; i++) {
         x[i] = capped(s, x[i]);
         if (mask && key + i < end) x[i] += gemm::to_float(mask[(key + i) * s.mask[3]]);
-        if (key + i >= end) x[i] = -INFINITY;
+        if (key + i >= end || !sees(s, blocks, key + i)) x[i] = -INFINITY;
     }
 }
 
@@ -61,12 +67,15 @@ template <typename T, int STEPS> __global__ void __launch_bounds__(WARPS * 32) n
     const T *k = (const T *)job.t.k + b * s.k[0] + kv * s.k[1], *v = (const T *)job.t.v + b * s.v[0] + kv * s.v[1];
     const T *mask = nullptr;
     if (job.t.mask) mask = (const T *)job.t.mask + b * s.mask[0] + head * s.mask[1] + query * s.mask[2];
+    const uint32_t *blocks = job.t.blocks ? job.t.blocks + query / s.block * s.block_words : nullptr;
     const int64_t end = end_key(s, query, sequence_end(s, job.t.lengths, b));
     float q[STEPS], sum[STEPS] = {}, most = -INFINITY, total = 0;
     load_row<T, STEPS>((const T *)job.t.q + b * s.q[0] + head * s.q[1] + query * s.q[2], s.dim, lane, q);
     for (int64_t key = first_key(s, query); key < end; key += TOGETHER) {
         float x[TOGETHER], now = most;
-        score<T, STEPS>(s, k, mask, key, end, lane, q, x);
+        const int64_t last = key + TOGETHER <= end ? key + TOGETHER - 1 : end - 1;
+        if (!sees(s, blocks, key) && !sees(s, blocks, last)) continue; /* so few keys are of two blocks at most */
+        score<T, STEPS>(s, k, mask, blocks, key, end, lane, q, x);
 #pragma unroll
         for (int i = 0; i < TOGETHER; i++) now = fmaxf(now, x[i]);
         const float base = base_of(now), change = expf(most - base);
@@ -105,7 +114,8 @@ extern "C" int attention_naive_launch(const attention_shape *s, const attention_
     if (s->batch < 1 || s->heads < 1 || s->kv_heads < 1 || s->queries < 1 || s->keys < 1 || s->heads % s->kv_heads)
         return cudaErrorInvalidValue;
     const double rows = (double)s->batch * (double)s->heads * (double)s->queries;
-    if (rows > 8.0 * INT32_MAX || !s->masked != !tensors->mask) return cudaErrorInvalidValue;
+    if (rows > 8.0 * INT32_MAX || !s->masked != !tensors->mask || !s->block != !tensors->blocks)
+        return cudaErrorInvalidValue;
     for (const auto &k : kernels) {
         if (k.type != s->type || s->dim > k.dim || s->v_dim > k.dim) continue;
         const naive_job job = {*s, *tensors, s->batch * s->heads * s->queries};

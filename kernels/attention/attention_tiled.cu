@@ -1,5 +1,6 @@
 /* Attention of many queries (attention_tiled.cuh): a block has a tile of queries and walks over the keys that any of
- * them sees, with the next tile of keys and values on its way while the current one is computed with. */
+ * them sees, with the next tile of keys and values on its way while the current one is computed with. Kernels for block
+ * masks are compiled apart, so that all others know nothing of them. */
 #include "kernels/attention/attention_tiled.cuh"
 
 namespace {
@@ -32,7 +33,7 @@ __device__ __forceinline__ void copy_tile(const tiled_job &job, const tiled_plac
     copy_rows<F, F::KEYS>(to + F::tile, v, s.v[2], at.stop - key, s.v_dim);
 }
 
-template <typename F> __global__ void __launch_bounds__(F::THREADS) tiled_kernel(const tiled_job job) {
+template <typename F, bool BLOCKS> __global__ void __launch_bounds__(F::THREADS) tiled_kernel(const tiled_job job) {
     typedef typename F::T T;
     extern __shared__ __align__(128) char shared[];
     const attention_shape &s = job.s;
@@ -48,37 +49,46 @@ template <typename F> __global__ void __launch_bounds__(F::THREADS) tiled_kernel
     for (int m = 0; m < F::MT; m++) state.most[m][0] = state.most[m][1] = -INFINITY;
     const T *q = (const T *)job.t.q + at.b * s.q[0] + at.head * s.q[1] + at.query * s.q[2];
     copy_rows<F, F::ROWS>(queries, q, s.q[2], s.queries - at.query, s.dim);
+    tiled_blocks rows = {};
+    if (BLOCKS) rows = {blocks_of(job, at.query), blocks_of(job, at.query + F::ROWS - 1)};
     int64_t key = at.begin / F::KEYS * F::KEYS;
+    if (BLOCKS) key = next_tile<F>(job, at, rows, key);
     if (key < at.stop) copy_tile<F>(job, at, keys, key);
     gemm::copy_commit();
-    for (int now = 0; key < at.stop; key += F::KEYS, now ^= 1) {
+    for (int now = 0; key < at.stop; now ^= 1) {
+        const int64_t next = BLOCKS ? next_tile<F>(job, at, rows, key + F::KEYS) : key + F::KEYS;
         const uint32_t from = keys + now * 2 * F::tile;
         float x[F::MT][F::KEYS / 8][4] = {};
         gemm::copy_wait<0>();
         __syncthreads(); /* all copies have arrived, and all threads have finished with the other tile */
-        if (key + F::KEYS < at.stop) copy_tile<F>(job, at, keys + (now ^ 1) * 2 * F::tile, key + F::KEYS);
+        if (next < at.stop) copy_tile<F>(job, at, keys + (now ^ 1) * 2 * F::tile, next);
         gemm::copy_commit();
         multiply_keys<F>(mine, from, x);
         if (natural) adjust<F>(job, at, row, key + (lane & 3) * 2, x);
         if (key < at.inner || key + F::KEYS > at.outer) hide<F>(job, at, row, key + (lane & 3) * 2, x);
+        if (BLOCKS && !sees_tile<F>(job, at, rows, key)) hide_blocks<F>(job, row, key, x);
         soften<F>(unit, x, state);
         add_values<F>(from + F::tile, x, state.o);
+        key = next;
     }
     gemm::copy_wait<0>();
     store<F>(job, at, row, state);
 }
 
+#define TILE_OF(type, T, dim, rows, keys, warps, mt)                                                                   \
+    {type,                                                                                                             \
+     dim,                                                                                                              \
+     {rows, keys, warps},                                                                                              \
+     tiled_form<T, dim, warps, mt, keys>::bytes,                                                                       \
+     {tiled_kernel<tiled_form<T, dim, warps, mt, keys>, false>, tiled_kernel<tiled_form<T, dim, warps, mt, keys>, true>}}
 #define TILES_OF(type, T, dim)                                                                                         \
-    {type, dim, {128, 64, 4}, tiled_form<T, dim, 4, 2, 64>::bytes, tiled_kernel<tiled_form<T, dim, 4, 2, 64>>},        \
-        {type, dim, {128, 64, 8}, tiled_form<T, dim, 8, 1, 64>::bytes, tiled_kernel<tiled_form<T, dim, 8, 1, 64>>},    \
-        {type, dim, {64, 64, 4}, tiled_form<T, dim, 4, 1, 64>::bytes, tiled_kernel<tiled_form<T, dim, 4, 1, 64>>}, {   \
-        type, dim, {128, 128, 8}, tiled_form<T, dim, 8, 1, 128>::bytes, tiled_kernel<tiled_form<T, dim, 8, 1, 128>>    \
-    }
+    TILE_OF(type, T, dim, 128, 64, 4, 2), TILE_OF(type, T, dim, 128, 64, 8, 1), TILE_OF(type, T, dim, 64, 64, 4, 1),   \
+        TILE_OF(type, T, dim, 128, 128, 8, 1)
 const struct tiled_row {
     int type, dim;
     attention_tiled_config config;
     size_t bytes;
-    void (*kernel)(const tiled_job);
+    void (*kernels[2])(const tiled_job); /* without, and with a block mask */
 } kernels[] = {TILES_OF(ATTENTION_FP16, __half, 64), TILES_OF(ATTENTION_FP16, __half, 128),
                TILES_OF(ATTENTION_BF16, __nv_bfloat16, 64), TILES_OF(ATTENTION_BF16, __nv_bfloat16, 128)};
 
@@ -102,6 +112,7 @@ extern "C" int attention_tiled_fits(const attention_shape *s, const attention_ti
     if (!k || k->bytes > shared_limit || !(s->scale > 0)) return 0;
     if (s->batch < 1 || s->kv_heads < 1 || s->heads < 1 || s->heads % s->kv_heads) return 0;
     if (s->queries < 1 || s->keys < 1 || s->dim < 1 || s->v_dim < 1) return 0;
+    if (s->block && s->block != 64 && s->block != 128) return 0;
     if ((double)s->batch * (double)s->heads * (double)tiles_of(s, c->rows) > INT32_MAX) return 0;
     return (s->dim | s->v_dim) % 8 == 0 && aligned(s->q) && aligned(s->k) && aligned(s->v) && aligned(s->out);
 }
@@ -111,7 +122,7 @@ extern "C" int attention_tiled_prepare(const attention_shape *s, const attention
     if (!attention_tiled_fits(s, c, shared_limit)) return cudaErrorInvalidValue;
     const tiled_row *k = kernel_of(s, c);
     *plan = attention_tiled_plan{};
-    plan->shape = *s, plan->config = *c, plan->kernel = (const void *)k->kernel, plan->shared_bytes = k->bytes;
+    plan->shape = *s, plan->config = *c, plan->kernel = (const void *)k->kernels[s->block > 0], plan->shared_bytes = k->bytes;
     return gemm::allow_shared(plan->kernel, k->bytes);
 }
 
@@ -121,7 +132,7 @@ extern "C" int attention_tiled_launch(const attention_tiled_plan *plan, const at
     const int64_t tiles = tiles_of(s, plan->config.rows);
     tiled_job job = {*s, *tensors, tiles, s->heads / s->kv_heads};
     void *arguments[] = {&job};
-    if (!s->masked != !tensors->mask) return cudaErrorInvalidValue;
+    if (!s->masked != !tensors->mask || !s->block != !tensors->blocks) return cudaErrorInvalidValue;
     return cudaLaunchKernel(plan->kernel, dim3((unsigned)(s->batch * s->heads * tiles)),
                             dim3((unsigned)plan->config.warps * 32), arguments, plan->shared_bytes,
                             (cudaStream_t)stream);

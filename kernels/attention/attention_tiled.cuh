@@ -18,6 +18,12 @@ struct tiled_place {
     int64_t b, head, query, begin, stop, inner, outer;
 };
 
+/* The rows of the block mask that the first and the last query of a tile are in. A tile has 128 queries at most and a
+ * block 64 at least, so there is no row between. */
+struct tiled_blocks {
+    const uint32_t *first, *last;
+};
+
 /* A warp computes MT times 16 queries; a tile has WARPS * MT * 16 queries and KEYS_ keys. */
 template <typename T_, int DIM_, int WARPS_, int MT_, int KEYS_> struct tiled_form {
     typedef T_ T;
@@ -147,6 +153,59 @@ static __device__ __forceinline__ void hide(const tiled_job &job, const tiled_pl
 #pragma unroll
                 for (int e = 0; e < 2; e++)
                     if (n * 8 + e < first || n * 8 + e >= end) x[m][n][i * 2 + e] = -INFINITY;
+        }
+}
+
+static __device__ __forceinline__ const uint32_t *blocks_of(const tiled_job &job, int64_t query) {
+    const int inside = (int)(query < job.s.queries ? query : job.s.queries - 1);
+    return job.t.blocks + inside / job.s.block * job.s.block_words;
+}
+
+/* The first tile from `key` on of which any query sees a block; at.stop or more: there is none. */
+template <typename F>
+static __device__ __forceinline__ int64_t next_tile(const tiled_job &job, const tiled_place &at,
+                                                    const tiled_blocks &rows, int64_t key) {
+    const int block = job.s.block;
+    while (key < at.stop) {
+        const int col = (int)key / block;
+        const uint32_t any = (rows.first[col >> 5] | rows.last[col >> 5]) >> (col & 31);
+        if (any) {
+            const int64_t found = (int64_t)(col + __ffs((int)any) - 1) * block / F::KEYS * F::KEYS;
+            return found > key ? found : key;
+        }
+        key = (int64_t)((col >> 5) + 1) * 32 * block;
+    }
+    return key;
+}
+
+/* Whether all queries see all blocks of a tile of keys; those behind the last key do not matter. */
+template <typename F>
+static __device__ __forceinline__ bool sees_tile(const tiled_job &job, const tiled_place &at, const tiled_blocks &rows,
+                                                 int64_t key) {
+    const int first = (int)key / job.s.block, last = (int)(min(key + F::KEYS, at.stop) - 1) / job.s.block;
+    return block_seen(rows.first, first) && block_seen(rows.first, last) && block_seen(rows.last, first) &&
+           block_seen(rows.last, last);
+}
+
+/* Minus infinity in blocks that a query does not see. `key`: the first of the tile; no block is smaller than 64. */
+template <typename F>
+static __device__ __forceinline__ void hide_blocks(const tiled_job &job, int64_t row, int64_t key,
+                                                   float (&x)[F::MT][F::KEYS / 8][4]) {
+    const int last = (int)(job.s.keys - 1) / job.s.block;
+#pragma unroll
+    for (int m = 0; m < F::MT; m++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const uint32_t *const mine = blocks_of(job, row + m * 16 + i * 8);
+#pragma unroll
+            for (int part = 0; part < F::KEYS / 64; part++) {
+                const bool seen = block_seen(mine, min((int)(key + part * 64) / job.s.block, last));
+#pragma unroll
+                for (int n = part * 8; n < part * 8 + 8; n++)
+#pragma unroll
+                    for (int e = 0; e < 2; e++)
+                        if (!seen) x[m][n][i * 2 + e] = -INFINITY;
+            }
         }
 }
 

@@ -120,6 +120,9 @@ typedef struct whole_attention_problem {
     const void *q, *k, *v;
     const void *mask;       /* NULL: none; added to the scaled scores */
     const int32_t *lengths; /* of each sequence the place of its last key; NULL: all keys */
+    /* NULL: all; else a bit for each block of `block` queries (a row of words) and of keys: those that are seen. */
+    const uint32_t *blocks;
+    int64_t block, block_words;
     uint32_t type, mask_type;
     int64_t batch, heads, queries, keys, dim, v_dim;
     int64_t group;  /* heads that share keys and values */

@@ -73,6 +73,13 @@ __device__ void load(const whole_attention_problem &p, const place &at, int64_t 
     }
 }
 
+/* By the block mask alone. */
+__device__ bool sees(const whole_attention_problem &p, int64_t query, int64_t key) {
+    if (!p.blocks || query >= p.queries || key >= p.keys) return true;
+    const int64_t col = key / p.block;
+    return p.blocks[query / p.block * p.block_words + col / 32] >> (col % 32) & 1;
+}
+
 /* Scores of a chunk from `key` on, capped and masked. */
 __device__ void score(const whole_attention_problem &p, const place &at, int64_t key, shared_state &s) {
     const int mine = (int)threadIdx.x % chunk, top = (int)threadIdx.x / chunk * score_rows;
@@ -86,7 +93,7 @@ __device__ void score(const whole_attention_problem &p, const place &at, int64_t
     }
     for (int j = 0; j < score_rows; j++) {
         const int r = top + j;
-        const bool seen = key + mine >= s.first[r] && key + mine < s.end[r];
+        const bool seen = key + mine >= s.first[r] && key + mine < s.end[r] && sees(p, at.query + r, key + mine);
         double x = p.softcap > 0 ? p.softcap * tanh(sum[j] / p.softcap) : sum[j];
         if (p.mask && seen)
             x += values_at(p.mask, p.mask_type,
@@ -150,6 +157,8 @@ __global__ void __launch_bounds__(threads)
         if (s.first[r] < s.end[r] && s.end[r] > end) end = s.end[r];
     }
     for (int64_t key = from; key < end; key += chunk) {
+        const int64_t last = key + chunk < end ? key + chunk - 1 : end - 1;
+        if (!sees(p, at.query, key) && !sees(p, at.query, last)) continue; /* all rows are of one block of queries */
         score(p, at, key, s);
         __syncthreads();
         weigh(s);

@@ -70,6 +70,13 @@ typedef struct operation_list {
     char *graph;          /* owned likewise, while it is read */
 } operation_list;
 
+typedef struct operation_block_mask {
+    const char *text, *pattern; /* text: canonical; both borrowed */
+    int64_t block;
+    double density; /* the share of the blocks that are seen, of those that a causal mask and a window leave */
+} operation_block_mask;
+bool operation_blocks(const operation *o, operation_block_mask *out); /* false: it has no block mask */
+
 /* `precision` (NULL: none) fills in dtypes that the file does not say. Everything else lies in the arena. Fails through
  * its guard: STATUS_INPUT with file, entry and what to do. */
 void operation_read(const char *path, const char *precision, arena *a, operation_list *list);

@@ -19,7 +19,7 @@ static const char *const field_names[] = {
     "a_zero", "accuracy_level", "activation", "activation_alpha", "activation_axis", "activation_beta", "activation_gamma",
     "activation_max", "activation_min", "activation_params", "activations", "aggregate", "align_corners", "alpha",
     "antialias", "axes", "axis", "b_zero", "batch", "batch_a", "batch_axis", "batch_b", "batch_dims", "batch_inside",
-    "batch_stride_a", "batch_stride_b", "beta", "bias", "bidirectional", "block_size", "branches", "case_change",
+    "batch_stride_a", "batch_stride_b", "beta", "bias", "bidirectional", "block_mask", "block_size", "branches", "case_change",
     "case_sensitive", "ceil_mode", "center_point_box", "chain", "channels", "chunk_size", "clip", "coordinates",
     "count_include_pad", "cubic_coeff_a", "delimiter", "detect_negative", "detect_positive", "diagonal", "dilation",
     "direction", "directions", "equation", "exclude_outside", "exclusive", "experts", "exponent",
@@ -183,6 +183,7 @@ void operation_check_record(const operation_reader *r, const oprec *rec) {
                        rec->kind == OP_GEMM        ? ": M, N, K"
                        : rec->kind == OP_ATTENTION ? ": batch, heads, queries, head size"
                                                    : "");
+    operation_check_block_mask(r, rec);
     if (rec->kind != OP_GEMM) return;
     const opfield *batch = oprec_field(rec, "batch");
     if (batch && (batch->kind != OPFIELD_INT || batch->i < 0 || batch->i > operation_max_dim))

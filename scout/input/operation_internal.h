@@ -2,6 +2,7 @@
 #pragma once
 
 #include "scout/input/operation.h"
+#include "scout/op/block_mask.h"
 
 typedef struct operation_reader {
     arena *arena;
@@ -41,6 +42,13 @@ void operation_read_record(const operation_reader *r, const json_t *o, int64_t l
 /* All named dimensions that `o` holds: the names of a closed table (docs/formats.md), others are ignored. */
 void operation_read_fields(const operation_reader *r, const json_t *o, oprec *rec);
 void operation_read_costs(const operation_reader *r, const json_t *o, oprec *rec);
+/* Where there is a block mask: its text becomes the canonical one, and the record's mask says that there are blocks. */
+void operation_settle_block_mask(const operation_reader *r, oprec *rec);
+/* Of a record that is complete. */
+void operation_check_block_mask(const operation_reader *r, const oprec *rec);
+/* Sets macs and flops of an attention, of the blocks that are seen where it has a block mask. Returns how many keys of
+ * a sequence it reads. */
+int64_t operation_cost_attention(oprec *rec);
 bool operation_is_field(const char *name);
 const char *operation_field_name(size_t k); /* of that table; NULL: it ends before */
 /* Shape and layout are possible for their kind; said for both forms alike. */

@@ -78,11 +78,16 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *
     out->rec.type = operation_dtype(r, entry, "dtype");
     operation_read_fields(r, entry, &out->rec);
     operation_read_costs(r, entry, &out->rec);
+    operation_settle_block_mask(r, &out->rec);
     out->count = operation_number(r, entry, "count", 0, INT64_MAX, 1);
     operation_read_sparsity(r, entry, NULL, out);
     const operation_precision_row *row = r->precision ? operation_find_precision(r->precision) : NULL;
     if (row && out->rec.type == DTYPE_NONE && out->rec.shape) out->rec.type = row->type;
-    if (out->rec.shape && !is_huge(&out->rec)) operation_check_record(r, &out->rec);
+    if (out->rec.shape && !is_huge(&out->rec)) {
+        operation_check_record(r, &out->rec);
+        if (oprec_field(&out->rec, "block_mask"))
+            operation_cost_attention(&out->rec); /* may have been written of a dense one */
+    }
     operation_check_sparsity(r, out);
     mark_skipped(r->arena, out);
 }

@@ -115,12 +115,16 @@ static void finish_gemm(const operation_reader *r, const operation_precision_row
         operation_fail(r, "a product of this size is impossible");
 }
 
-static void finish_attention(const operation_reader *r, const json_t *entry, oprec *rec) {
-    const int64_t batch = rec->shape[0], heads = rec->shape[1], queries = rec->shape[2], d = rec->shape[3];
+static void settle_mask(const operation_reader *r, const json_t *entry, oprec *rec) {
     const json_t *causal = json_object_get(entry, "causal");
     if (causal && !json_is_boolean(causal)) operation_fail(r, "causal must be true or false");
     if (json_is_true(causal)) rec->mask = "causal";
     if (!rec->mask) rec->mask = "none";
+    operation_settle_block_mask(r, rec);
+}
+
+static void finish_attention(const operation_reader *r, oprec *rec) {
+    const int64_t batch = rec->shape[0], heads = rec->shape[1], queries = rec->shape[2], d = rec->shape[3];
     if (!oprec_field(rec, "kv_heads")) oprec_set_int(rec, "kv_heads", heads);
     if (!oprec_field(rec, "kv_len")) oprec_set_int(rec, "kv_len", queries);
     const int64_t kv_heads = oprec_int(rec, "kv_heads", 0), kv_len = oprec_int(rec, "kv_len", 0),
@@ -130,9 +134,8 @@ static void finish_attention(const operation_reader *r, const json_t *entry, opr
                        (long long)heads);
     if (kv_len < 1 || kv_len > operation_max_dim) operation_fail(r, "kv_len must be at least 1");
     if (v_head < 1 || v_head > operation_max_dim) operation_fail(r, "v_head must be at least 1");
-    const int64_t lanes = checked_mul(batch, heads), keys = checked_mul(checked_mul(batch, kv_heads), kv_len);
-    const int64_t sizes = checked_add(d, v_head);
-    opcost_attention(rec);
+    const int64_t lanes = checked_mul(batch, heads), sizes = checked_add(d, v_head);
+    const int64_t keys = checked_mul(checked_mul(batch, kv_heads), operation_cost_attention(rec));
     rec->bytes_read = checked_add(dtype_bytes(rec->type, checked_mul(checked_mul(lanes, queries), d)),
                                   dtype_bytes(rec->type, checked_mul(keys, sizes)));
     rec->bytes_written = dtype_bytes(rec->type, checked_mul(checked_mul(lanes, queries), v_head));
@@ -242,12 +245,13 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     drop_field(rec, "pattern");
     const operation_precision_row *row = set_types(r, entry, rec);
     if (rec->kind == OP_NORM || rec->kind == OP_SOFTMAX) finish_rows(r, rec);
+    if (rec->kind == OP_ATTENTION) settle_mask(r, entry, rec);
     operation_check_record(r, rec);
     out->count = operation_number(r, entry, "count", 0, operation_max_dim, 1);
     operation_read_sparsity(r, entry, operation_text(r, entry, "pattern"), out);
     switch (rec->kind) {
     case OP_GEMM: finish_gemm(r, row, rec); break;
-    case OP_ATTENTION: finish_attention(r, entry, rec); break;
+    case OP_ATTENTION: finish_attention(r, rec); break;
     case OP_RECURRENT: operation_finish_recurrent(r, rec); break;
     case OP_CONV: finish_conv(r, rec); break;
     case OP_POOL: finish_pool(r, rec); break;

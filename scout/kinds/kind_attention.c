@@ -11,16 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const known_fields[] = {
-    "kv_heads",   "kv_len",        "v_head",   "scale",    "window",   "past",       "softcap",
-    "mask_shape", "softmax_dtype", "q_layout", "k_layout", "v_layout", "out_layout", NULL};
+static const char *const known_fields[] = {"kv_heads", "kv_len",   "v_head",     "scale",      "window",
+                                           "past",     "softcap",  "block_mask", "mask_shape", "softmax_dtype",
+                                           "q_layout", "k_layout", "v_layout",   "out_layout", NULL};
 
 static const struct {
     const char *mask;
-    bool tensor, lengths, causal;
+    bool tensor, lengths, causal, blocks;
 } masks[] = {
-    {"none", false, false, false},         {"causal", false, false, true},  {"additive", true, false, false},
-    {"causal+padding", true, false, true}, {"lengths", false, true, false},
+    {"none", false, false, false, false},        {"causal", false, false, true, false},
+    {"additive", true, false, false, false},     {"causal+padding", true, false, true, false},
+    {"lengths", false, true, false, false},      {"blocks", false, false, false, true},
+    {"causal+blocks", false, false, true, true},
 };
 
 typedef struct sizes {
@@ -64,6 +66,18 @@ static bool check_range(const scout_op *op, const sizes *s, bool causal, scout_w
     if (past < 0) return kind_tensors_refuse(why, "shape", "the first queries see no key: there is nothing to add up");
     const int64_t nearest = window > 0 ? checked_sub(checked_add(past, s->queries), window) : 0;
     if (nearest >= s->keys) return kind_tensors_refuse(why, "shape", "the last queries see no key within their window");
+    return true;
+}
+
+/* The mask's kind says that there are blocks, and its field which: one without the other would be another attention. */
+static bool check_blocks(const scout_op *op, const sizes *s, bool blocks, scout_why *why) {
+    const char *text = op_text(op, "block_mask");
+    block_mask m;
+    char said[128];
+    if (!op_field(op, "block_mask") != !blocks)
+        return kind_tensors_refuse(why, "feature", "a block_mask beside the mask \"%.40s\" is not covered", op->mask);
+    if (blocks && (!text || !block_mask_read(text, &m, said, sizeof said) || !block_mask_fits(&m, s->queries, s->keys)))
+        return kind_tensors_refuse(why, "feature", "its block_mask cannot be read, or has too many blocks");
     return true;
 }
 
@@ -161,7 +175,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
         return kind_tensors_refuse(why, "feature", "a mask of kind \"%.40s\" is not covered", out->mask);
     if (out->what) return kind_tensors_refuse(why, "feature", "an attention of kind %.40s is not covered", out->what);
     if (!kind_fields_only(out, known_fields, why) || !check_types(out, why) || !read_sizes(out, &s, why) ||
-        !check_range(out, &s, masks[row].causal, why))
+        !check_range(out, &s, masks[row].causal, why) || !check_blocks(out, &s, masks[row].blocks, why))
         return false;
     const bool inside = out->layout && strcmp(out->layout, layouts[1]) == 0;
     if (out->layout && !inside && strcmp(out->layout, layouts[0]) != 0)

@@ -3,6 +3,7 @@
 #ifndef SCOUT_OP_ATTENTION_H
 #define SCOUT_OP_ATTENTION_H
 
+#include "scout/op/block_mask.h"
 #include "scout/op/op.h"
 
 #include <math.h>
@@ -19,9 +20,10 @@ typedef struct attention_problem {
     int64_t past;
     int64_t window; /* of a causal one: at most so many keys, the last ones; 0: all */
     double scale;
-    double softcap;     /* 0: none; else scores become softcap * tanh(score / softcap), before the mask */
-    int mask, lengths;  /* their tensors; -1: none */
-    uint32_t mask_type; /* [sequences, heads, queries, keys], added; stride 0 where it is the same for all */
+    double softcap;         /* 0: none; else scores become softcap * tanh(score / softcap), before the mask */
+    int mask, lengths;      /* their tensors; -1: none */
+    uint32_t mask_type;     /* [sequences, heads, queries, keys], added; stride 0 where it is the same for all */
+    const char *block_mask; /* NULL: none; else its text, and no tensor */
     const scout_tensor *tensors;
 } attention_problem;
 
@@ -39,6 +41,7 @@ static inline attention_problem attention_problem_of(const scout_op *op) {
     p.scale = op_real(op, "scale", 1 / sqrt((double)p.dim));
     p.softcap = op_real(op, "softcap", 0);
     p.mask = op_tensor(op, "mask"), p.lengths = op_tensor(op, "lengths");
+    p.block_mask = op_text(op, "block_mask");
     p.mask_type = p.mask >= 0 ? op->tensors[p.mask].type : SCOUT_NONE;
     p.tensors = op->tensors;
     return p;
@@ -54,6 +57,11 @@ static inline void attention_visible(const attention_problem *p, int64_t query, 
     if (!p->causal) return;
     if (p->past + query + 1 < *end) *end = p->past + query + 1;
     if (p->window > 0 && p->past + query + 1 - p->window > 0) *first = p->past + query + 1 - p->window;
+}
+
+/* Which blocks of scores are computed; .block 0: all. What attention_visible says holds beside it. */
+static inline block_mask attention_blocks(const attention_problem *p) {
+    return block_mask_over(p->block_mask, p->queries, p->keys, p->past, p->window, p->causal);
 }
 
 /* Elements from the beginning of a tensor of rank 4. */

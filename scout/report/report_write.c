@@ -49,6 +49,14 @@ static bool says(const json_t *object, const char *key, const char *wanted) {
 
 static double rate(double work, double us, double unit) { return us > 0 ? work / us * 1e6 / unit : NAN; }
 
+/* As it was asked for, and the share of the blocks that it comes to. */
+static void put_block_mask(const operation *o, json_t *to, json_builder *b) {
+    operation_block_mask m;
+    if (!operation_blocks(o, &m)) return;
+    json_put_text(b, to, "block_mask", m.text);
+    json_put_real(b, to, "block_density", m.density);
+}
+
 static void put_operation(const report_input *in, json_t *to, json_builder *b) {
     const operation *o = in->operation;
     const oprec *r = &o->rec;
@@ -60,6 +68,7 @@ static void put_operation(const report_input *in, json_t *to, json_builder *b) {
     json_put(b, to, "shape", json_new_ints(b, r->rank, r->shape));
     if (r->layout) json_put_text(b, to, "layout", r->layout);
     if (r->mask) json_put_text(b, to, "mask", r->mask);
+    put_block_mask(o, to, b);
     if (r->type != DTYPE_NONE) json_put_text(b, to, "dtype", dtype_get(r->type)->name);
     if (r->weight_type != DTYPE_NONE) json_put_text(b, to, "weight_dtype", dtype_get(r->weight_type)->name);
     if (r->out_type != DTYPE_NONE && r->out_type != r->type)

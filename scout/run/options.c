@@ -26,6 +26,7 @@ static const char after[] =
     "  scout_batch --op gemm --shape 1..4096:x2,4096,4096 --precision fp16 -o out/sweep\n"
     "  scout_batch --op gemm --shape 8192,8192,147456 --precision fp16 --k-sweep -o report.json\n"
     "  scout_batch --op attention --shape 1,32,2048,128 --causal --kv-heads 8 --precision fp16\n"
+    "  scout_batch --op attention --shape 1,16,4096,128 --set block_mask=local,0.25 --precision fp16\n"
     "  scout_batch --op conv --shape 1,64,112,112 --set input=1,3,224,224 --set kernel=7,7 --set stride=2,2 \\\n"
     "      --set pads=3,3,3,3\n"
     "  scout_batch --op gemm --shape 4,4096,4096 --custom-kernel ./mine.so --compare    keep or revert?\n"

@@ -37,6 +37,12 @@ static const char *types_of(const char *precision) {
     return precision ? precision : "";
 }
 
+static void print_block_mask(FILE *out, const operation *o) {
+    operation_block_mask m;
+    if (!operation_blocks(o, &m)) return;
+    fprintf(out, ", %s blocks of %" PRId64 ": %.4g %% of them seen", m.pattern, m.block, 100 * m.density);
+}
+
 static void print_head(FILE *out, arena *a, const report_input *in, const report_figures *f) {
     const operation *o = in->operation;
     const int64_t batch = oprec_int(&o->rec, "batch", 1);
@@ -44,6 +50,7 @@ static void print_head(FILE *out, arena *a, const report_input *in, const report
     if (batch > 1) fprintf(out, ", %" PRId64 " at once", batch);
     if (o->rec.layout && strcmp(o->rec.layout, "nn") != 0) fprintf(out, " %s", clean(a, o->rec.layout));
     if (o->rec.mask) fprintf(out, " %s", clean(a, o->rec.mask));
+    print_block_mask(out, o);
     fprintf(out, ", %s", types_of(f->precision));
     if (o->sparsity > 0) fprintf(out, ", %.4g %% of the weight zero (%s)", 100 * o->sparsity, clean(a, o->pattern));
     fputc('\n', out);

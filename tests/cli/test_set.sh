@@ -23,6 +23,10 @@ same_reports "an attention" '{"op": "attention", "shape": [1, 8, 64, 64], "causa
 same_reports "a text, and true" '{"op": "gemm", "shape": [8, 16, 32], "layout": "nt", "bias": true, "activation": "relu"}' \
     --op gemm --shape 8,16,32 --set layout=nt --set bias=true --set activation=relu
 same_reports "a fraction" '{"op": "attention", "shape": [1, 2, 16, 16], "scale": 0.5}' --op attention --shape 1,2,16,16 --set scale=0.5
+same_reports "a block mask" '{"op": "attention", "shape": [1, 2, 512, 16], "block_mask": "local,0.25"}' \
+    --op attention --shape 1,2,512,16 --set block_mask=local,0.250,64
+same_reports "a block mask under a causal one" '{"op": "attention", "shape": [1, 2, 512, 16], "causal": true, "block_mask": "random,0.3,128,7"}' \
+    --op attention --shape 1,2,512,16 --causal --set block_mask=random,0.3,128,7
 same_reports "beside other options" '{"op": "gemm", "shape": [8, 64, 64], "layout": "nt", "sparsity": 0.5, "precision": "fp16"}' \
     --op gemm --shape 8,64,64 --set layout=nt --sparsity 0.5 --precision fp16
 # ---- a device by a part of its name ----
@@ -65,6 +69,16 @@ scout_refused "--causal of a product" 2 --op gemm --shape 8,8,8 --causal -o refu
 scout_refused "--kv-heads twice" 2 --op attention --shape 1,8,8,8 --kv-heads 2 --kv-heads 4 -o refused
 scout_refused "--kv-heads that divide nothing" 2 --op attention --shape 1,8,8,8 --kv-heads 3 -o refused
 scout_refused "--kv-heads that is no number" 2 --op attention --shape 1,8,8,8 --kv-heads x -o refused
+# ---- block masks ----
+for wrong in local bigbird,0.5 local,0 local,1.5 local,nan local,0.5,32 local,0.5,64,1 random,0.5,64,-1 random,0.5,64,4294967296 \
+    random,0.5,64,1,1 0.5 0.5,0.5 "local,0.5 "; do
+    scout_refused "block_mask=$wrong" 2 --op attention --shape 1,2,512,16 --set "block_mask=$wrong" -o refused
+done
+scout_refused "a block mask of a product" 2 --op gemm --shape 8,8,8 --set block_mask=local,0.5 -o refused
+scout_refused "a block mask beside another" 2 --op attention --shape 1,2,512,16 --set block_mask=local,0.5 --set mask=lengths -o refused
+scout_refused "blocks without a mask of them" 2 --op attention --shape 1,2,512,16 --set mask=blocks -o refused
+scout_refused "more blocks than there may be" 2 --op attention --shape 1,1,131073,16 --set block_mask=local,0.5 -o refused
+check "more blocks than there may be: how many" contains stderr.txt "131072 queries and keys at most"
 echo '{"a": {"op": "gemm", "shape": [8, 8, 8]}}' >ops.json
 scout_refused "of a file" 2 ops.json --set layout=nt -o refused
 finish

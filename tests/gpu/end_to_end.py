@@ -389,7 +389,8 @@ def by_operation(run, common):
     names = [name for name, kernels in order for _ in kernels]
     if len(events) != len(names):
         raise NoCall(f"a replay runs {len(events)} kernels, its calls by themselves {len(names)}")
-    return busy([(name, start / 1e3, end / 1e3) for name, start, end in events], names)
+    origin = events[0][1]  # nanoseconds since 1970 are more digits than a float has
+    return busy([(name, (start - origin) / 1e3, (end - origin) / 1e3) for name, start, end in events], names)
 
 
 def traced(path):

@@ -26,6 +26,7 @@ typedef struct step {
 
 struct scout_plan {
     attention_problem p;
+    block_mask blocks;
     step steps[2][STEPS];        /* of a chunk with all its rows, and of the last one */
     int64_t lanes, rows, tail;   /* heads of keys in a chunk; queries of each, of the last one (0: none is shorter) */
     bool convert;                /* everything is computed in fp32 */
@@ -281,6 +282,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     scout_answer answer = SCOUT_NO;
     (void)device;
     plan->p = attention_problem_of(op);
+    plan->blocks = attention_blocks(&plan->p);
     for (int convert = 0; convert < (plan->p.type == SCOUT_FP32 ? 1 : 2) && answer == SCOUT_NO; convert++) {
         plan->convert = convert != 0;
         free_steps(plan);
@@ -331,6 +333,7 @@ static scout_answer run_chunk(scout_plan *plan, const scout_args *args, int64_t 
     scout_answer answer = run_steps(steps, row == 0 ? LOAD_K : LOAD_Q, PRODUCT, &inner, why);
     if (answer == SCOUT_OK && cpu_attention_masked(p)) {
         const cpu_attention_scores scores = {p,
+                                             &plan->blocks,
                                              args->tensors,
                                              slots[SCORES],
                                              batch,

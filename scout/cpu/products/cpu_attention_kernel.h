@@ -39,6 +39,7 @@ const cpu_attention_kernel *cpu_attention_kernel_get(void); /* the widest that t
 
 typedef struct cpu_attention_scores {
     const attention_problem *p;
+    const block_mask *blocks;
     void *const *tensors;                       /* of the operation: mask, lengths */
     float *scores;                              /* [heads][queries][p->keys], scaled */
     int64_t batch, head, heads, query, queries; /* which of them these are */

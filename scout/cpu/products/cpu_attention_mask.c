@@ -1,4 +1,5 @@
-/* One pass over scores, row by row: soft cap, mask, and minus infinity for keys that a query does not see. */
+/* One pass over scores, row by row: soft cap, mask, and minus infinity for keys that a query does not see. A block mask
+ * is applied as a dense mask is: all scores were computed. */
 
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -24,6 +25,14 @@ static void add_mask(const cpu_attention_scores *s, int64_t head, int64_t query,
     }
 }
 
+static void hide_blocks(const block_mask *blocks, int64_t query, int64_t keys, float *x) {
+    for (int64_t col = 0; col < blocks->cols; col++) {
+        const int64_t key = col * blocks->block, end = key + blocks->block < keys ? key + blocks->block : keys;
+        if (block_mask_sees(blocks, query / blocks->block, col)) continue;
+        for (int64_t k = key; k < end; k++) x[k] = -INFINITY;
+    }
+}
+
 static void mask_share(void *context, int thread, int threads) {
     const cpu_attention_scores *s = context;
     const attention_problem *p = s->p;
@@ -39,6 +48,7 @@ static void mask_share(void *context, int thread, int threads) {
         attention_visible(p, query, last, &first, &end);
         for (int64_t k = 0; k < first; k++) x[k] = -INFINITY;
         for (int64_t k = end; k < p->keys; k++) x[k] = -INFINITY;
+        if (s->blocks->block) hide_blocks(s->blocks, query, p->keys, x);
     }
 }
 
@@ -67,7 +77,7 @@ void cpu_attention_convert(const cpu_attention_rows *r) {
 }
 
 bool cpu_attention_masked(const attention_problem *p) {
-    return p->causal || p->mask >= 0 || p->lengths >= 0 || p->softcap > 0;
+    return p->causal || p->mask >= 0 || p->lengths >= 0 || p->softcap > 0 || p->block_mask;
 }
 
 void cpu_attention_mask(const cpu_attention_scores *s) {

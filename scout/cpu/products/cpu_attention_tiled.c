@@ -1,7 +1,7 @@
 /* Attention in one pass over keys and values by an own kernel: scores never leave a thread's cache. A task is a block
  * of up to 64 queries (of all heads that share keys and values) of one sequence; keys come in blocks of 64, and blocks
- * that none of the queries sees are left out. The softmax is computed online: sums so far are rescaled when a larger
- * score is found. */
+ * that none of the queries sees are left out, which is what makes a block mask worth it. The softmax is computed
+ * online: sums so far are rescaled when a larger score is found. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -14,8 +14,9 @@ static const float unseen = -1e30f; /* finite, so that a difference of two of th
 
 struct scout_plan {
     attention_problem p;
+    block_mask blocks;
     const cpu_attention_kernel *kernel;
-    int64_t rows, lanes, blocks; /* queries of a task's heads in all, of one task, and how many tasks they make */
+    int64_t rows, lanes, tasks; /* queries of a task's heads in all, of one task, and how many tasks they make */
 };
 
 typedef struct scratch {
@@ -29,7 +30,7 @@ typedef struct task {
     scratch *room;
     int64_t batch, kv_head, row, rows; /* rows: as many lanes as are in use */
     int64_t begin, end;                /* keys that any of them sees */
-    bool whole;                        /* every query sees all of them */
+    bool whole;                        /* every query sees all of them, as far as blocks allow */
 } task;
 
 static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -84,6 +85,10 @@ static void begin_task(task *t) {
         for (int64_t d = 0; d < p->dim; d++) s->q[d * lanes + lane] = s->line[d] * (float)p->scale;
     }
     t->whole = t->begin == latest && t->end == earliest;
+    if (t->plan->blocks.block) { /* so that a block of keys is of one block of the mask */
+        t->whole = t->whole && t->begin % KEYS == 0;
+        t->begin = t->begin / KEYS * KEYS;
+    }
     memset(s->out, 0, (size_t)(lanes * p->v_dim) * sizeof *s->out);
 }
 
@@ -115,17 +120,33 @@ static void add_mask(const task *t, int64_t key, int64_t keys) {
     }
 }
 
-/* Scores between the product and the softmax: soft cap and mask. */
-static void adjust(const task *t, int64_t key, int64_t keys) {
+/* Which lanes see a block of keys by the block mask, as bits; neighbours mostly ask for the same. */
+static uint64_t lanes_that_see(const task *t, int64_t key) {
+    const block_mask *blocks = &t->plan->blocks;
+    uint64_t seen = 0;
+    int64_t row = -1;
+    bool sees = true;
+    if (blocks->block == 0) return UINT64_MAX;
+    for (int64_t lane = 0; lane < MOST_LANES; lane++) {
+        const int64_t mine = t->room->queries[least_of(lane, t->plan->lanes - 1)] / blocks->block;
+        if (mine != row) sees = block_mask_sees(blocks, mine, key / blocks->block), row = mine;
+        if (sees) seen |= UINT64_C(1) << lane;
+    }
+    return seen;
+}
+
+/* Scores between the product and the softmax: soft cap and mask. `lanes_seen`: as lanes_that_see gives them. */
+static void adjust(const task *t, int64_t key, int64_t keys, uint64_t lanes_seen) {
     const attention_problem *p = &t->plan->p;
     const int64_t lanes = t->plan->lanes;
     const float cap = (float)p->softcap;
     scratch *s = t->room;
     for (int64_t k = 0; cap > 0 && k < keys * lanes; k++) s->scores[k] = cap * tanhf(s->scores[k] / cap);
     if (p->mask >= 0) add_mask(t, key, keys);
-    for (int64_t k = 0; !t->whole && k < keys; k++)
+    const bool all = t->whole && lanes_seen == UINT64_MAX;
+    for (int64_t k = 0; !all && k < keys; k++)
         for (int64_t lane = 0; lane < lanes; lane++) {
-            const bool seen = key + k >= s->first[lane] && key + k < s->end[lane];
+            const bool seen = key + k >= s->first[lane] && key + k < s->end[lane] && lanes_seen >> lane & 1;
             s->scores[k * lanes + lane] = seen ? s->scores[k * lanes + lane] : unseen;
         }
 }
@@ -133,12 +154,14 @@ static void adjust(const task *t, int64_t key, int64_t keys) {
 static void do_block(const task *t, int64_t key, int64_t keys) {
     const attention_problem *p = &t->plan->p;
     const int64_t lanes = t->plan->lanes;
+    const uint64_t lanes_seen = lanes_that_see(t, key);
     scratch *s = t->room;
+    if (lanes_seen == 0) return;
     int64_t stride;
     const float *k = block_of(t, ATTENTION_K, key, keys, s->k, &stride);
     const cpu_attention_product scores = {k, s->q, s->scores, keys, p->dim, lanes, stride, 1, 0};
     t->plan->kernel->multiply(&scores);
-    adjust(t, key, keys);
+    adjust(t, key, keys, lanes_seen);
     const cpu_attention_soften soften = {s->scores, s->most, s->sum, s->out, s->change, keys, lanes, p->v_dim};
     t->plan->kernel->soften(&soften);
     const float *v = block_of(t, ATTENTION_V, key, keys, s->v, &stride);
@@ -170,11 +193,11 @@ static void tiled_share(void *context, int thread, int threads) {
     scratch room;
     memset(&room, 0, sizeof room);
     share_scratch(plan, (float *)job->args->workspace + thread * scratch_floats(p, plan->lanes), &room);
-    for (int64_t k = thread; k < p->batch * p->kv_heads * plan->blocks; k += threads) {
-        const int64_t lane = k / plan->blocks;
+    for (int64_t k = thread; k < p->batch * p->kv_heads * plan->tasks; k += threads) {
+        const int64_t lane = k / plan->tasks;
         task t = {.plan = plan, .args = job->args, .room = &room, .batch = lane / p->kv_heads};
         t.kv_head = lane % p->kv_heads;
-        t.row = k % plan->blocks * plan->lanes;
+        t.row = k % plan->tasks * plan->lanes;
         t.rows = least_of(plan->lanes, plan->rows - t.row);
         begin_task(&t);
         for (int64_t key = t.begin; key < t.end; key += KEYS) do_block(&t, key, least_of(KEYS, t.end - key));
@@ -205,10 +228,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     scout_plan *const plan = *out;
     (void)device, (void)values, (void)why;
     plan->p = attention_problem_of(op);
+    plan->blocks = attention_blocks(&plan->p);
     plan->kernel = cpu_attention_kernel_get();
     plan->rows = plan->p.group * plan->p.queries;
     plan->lanes = lanes_of(plan->rows);
-    plan->blocks = (plan->rows + plan->lanes - 1) / plan->lanes;
+    plan->tasks = (plan->rows + plan->lanes - 1) / plan->lanes;
     needs->workspace_bytes = (uint64_t)workspace_bytes(&plan->p);
     return SCOUT_OK;
 }

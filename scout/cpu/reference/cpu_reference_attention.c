@@ -39,6 +39,7 @@ FAST_WIDTHS(adds, (const double *p, const double *v, int64_t dim, double *o), (p
 
 typedef struct state {
     attention_problem p;
+    block_mask blocks;
     dots_kernel *dots;
     adds_kernel *adds;
 } state;
@@ -58,6 +59,7 @@ static scout_answer open_whole(const scout_op *op, void **out, scout_why *why) {
     *out = s;
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
     s->p = attention_problem_of(op);
+    s->blocks = attention_blocks(&s->p);
     s->dots = FAST_WIDEST(dots, c);
     s->adds = FAST_WIDEST(adds, c);
     return SCOUT_OK;
@@ -110,9 +112,17 @@ static double mask_of(const state *s, void *const *tensors, const row *r, int64_
 /* Scores of all keys become probabilities; those that are not seen get 0. */
 static void weigh(const state *s, void *const *tensors, const row *r, int lane, double *scores) {
     const double cap = s->p.softcap;
+    const int64_t block = s->blocks.block;
     double most = -INFINITY, sum = 0;
+    bool seen = true;
     for (int64_t key = r->first; key < r->end; key++) {
         double *x = &scores[key * LANES + lane];
+        if (block > 0 && (key == r->first || key % block == 0))
+            seen = block_mask_sees(&s->blocks, r->query / block, key / block);
+        if (!seen) {
+            *x = -INFINITY;
+            continue;
+        }
         if (cap > 0) *x = cap * tanh(*x / cap);
         *x += mask_of(s, tensors, r, key);
         most = fmax(most, *x);
@@ -125,6 +135,19 @@ static void weigh(const state *s, void *const *tensors, const row *r, int lane, 
     for (int64_t key = r->first; key < r->end; key++) scores[key * LANES + lane] /= sum;
 }
 
+/* The end of the keys from `key` on that are of its block; *seen: whether any of the rows sees that. */
+static int64_t end_of_block(const state *s, row *const *rows, int count, int64_t key, bool *seen) {
+    const int64_t block = s->blocks.block, end = block > 0 ? (key / block + 1) * block : s->p.keys;
+    int64_t before = -1;
+    *seen = block == 0;
+    for (int lane = 0; lane < count && !*seen; lane++) {
+        if (rows[lane]->query / block == before) continue;
+        before = rows[lane]->query / block;
+        *seen = block_mask_sees(&s->blocks, before, key / block);
+    }
+    return end < s->p.keys ? end : s->p.keys;
+}
+
 /* Up to LANES rows of one sequence that share keys and values. */
 static void compute_rows(const state *s, void *const *tensors, row *const *rows, int count, double *want,
                          double *spread, double *room) {
@@ -133,18 +156,25 @@ static void compute_rows(const state *s, void *const *tensors, row *const *rows,
     double *q = room, *scores = q + LANES * p->dim, *o = scores + LANES * p->keys, *line = o + 2 * LANES * p->v_dim;
     const int64_t batch = rows[0]->batch, head = rows[0]->head / p->group;
     load_queries(s, tensors, rows, count, q, line);
-    for (int64_t key = 0; key < p->keys; key++) {
-        cpu_number_load(p->type, tensors[ATTENTION_K], attention_at(k, batch, head, key), 1, p->dim, line);
-        s->dots(line, q, p->dim, scores + key * LANES);
+    bool seen;
+    for (int64_t from = 0, end; from < p->keys; from = end) {
+        end = end_of_block(s, rows, count, from, &seen);
+        for (int64_t key = from; seen && key < end; key++) {
+            cpu_number_load(p->type, tensors[ATTENTION_K], attention_at(k, batch, head, key), 1, p->dim, line);
+            s->dots(line, q, p->dim, scores + key * LANES);
+        }
     }
     for (int lane = 0; lane < LANES; lane++) {
         const row nothing = {.first = 0, .end = 0};
         weigh(s, tensors, lane < count ? rows[lane] : &nothing, lane, scores);
     }
     memset(o, 0, (size_t)(2 * LANES * p->v_dim) * sizeof *o);
-    for (int64_t key = 0; key < p->keys; key++) {
-        cpu_number_load(p->type, tensors[ATTENTION_V], attention_at(v, batch, head, key), 1, p->v_dim, line);
-        s->adds(scores + key * LANES, line, p->v_dim, o);
+    for (int64_t from = 0, end; from < p->keys; from = end) {
+        end = end_of_block(s, rows, count, from, &seen);
+        for (int64_t key = from; seen && key < end; key++) {
+            cpu_number_load(p->type, tensors[ATTENTION_V], attention_at(v, batch, head, key), 1, p->v_dim, line);
+            s->adds(scores + key * LANES, line, p->v_dim, o);
+        }
     }
     for (int lane = 0; lane < count; lane++)
         for (int64_t d = 0; d < p->v_dim; d++) {

@@ -1,10 +1,12 @@
 /* The candidate "cudnn_attention": cuDNN's fused attention, described in one of two ways. As one node ("whole"), which
  * serves attention without masks and with lengths; or as the products, the softmax and the arithmetic between them
  * ("parts"), which the library also compiles to one kernel, and which serves every mask that is arithmetic on scores.
+ * A block mask becomes a tensor of numbers that are added, as frameworks hand it over: all scores are computed.
  * Nodes have the order of the library's patterns: another order may be right and slower. */
 #include "scout/cuda/dnn/dnn.h"
 
 #include "kernels/attention/attention_kernels.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/attention.h"
 
 #include <stdlib.h>
@@ -17,6 +19,8 @@ enum { UID_SCALE = 20, UID_CAP, UID_UNCAP, UID_END, UID_QUERIES, UID_WINDOW, UID
 
 enum { MOST_UIDS = 16 };
 
+static const uint64_t most_mask_bytes = (uint64_t)4 << 30;
+
 /* Scalars that a launch passes by address. */
 typedef struct scalars {
     float scale, cap, uncap, hidden;
@@ -28,6 +32,7 @@ struct scout_plan {
     attention_problem p;
     scalars numbers;
     int64_t way;
+    void *blocks;          /* owned: the block mask as numbers to add; NULL: there is none */
     uint64_t counts_bytes; /* twice at the beginning of the workspace: how many queries, how many keys */
 };
 
@@ -48,7 +53,7 @@ static bool stands_elsewhere(const attention_problem *p) { return moved(p) && p-
 
 static bool serves(const attention_problem *p, int64_t way) {
     if (way == PARTS) return p->lengths < 0 && !stands_elsewhere(p);
-    return p->mask < 0 && !(p->softcap > 0) && !masks_later(p) && !masks_earlier(p);
+    return p->mask < 0 && !p->block_mask && !(p->softcap > 0) && !masks_later(p) && !masks_earlier(p);
 }
 
 static scalars scalars_of(const attention_problem *p) {
@@ -60,6 +65,10 @@ static scalars scalars_of(const attention_problem *p) {
     s.window = (int32_t)p->window;
     return s;
 }
+
+/* The place of the mask that is added, which is no tensor of the operation where it is a block mask; -1: there is none.
+ */
+static int mask_place(const attention_problem *p) { return p->block_mask ? ATTENTION_OUT + 1 : p->mask; }
 
 /* --- its graph --- */
 
@@ -129,14 +138,15 @@ static dnn_desc hide_earlier(const sketch *s, dnn_desc x) {
 }
 
 static dnn_desc add_mask(const sketch *s, dnn_desc x) {
-    const scout_tensor *const t = &s->p.tensors[s->p.mask];
+    const scout_tensor *const t = s->p.block_mask ? NULL : &s->p.tensors[s->p.mask];
     int64_t dims[4], strides[4], stride = 1;
     for (int d = 3; d >= 0; d--) { /* a broadcast dimension has one element, which the library repeats */
-        dims[d] = t->strides[d] != 0 ? t->dims[d] : 1;
+        const bool all = t ? t->strides[d] != 0 : d >= 2; /* a block mask is the same for all sequences and heads */
+        dims[d] = all ? s->scores[d] : 1;
         strides[d] = stride;
         stride *= dims[d];
     }
-    return step(s, CUDNN_POINTWISE_ADD, x, dnn_tensor(s->g, s->p.mask + 1, s->type, 4, dims, strides),
+    return step(s, CUDNN_POINTWISE_ADD, x, dnn_tensor(s->g, mask_place(&s->p) + 1, s->type, 4, dims, strides),
                 CUDNN_DATA_FLOAT);
 }
 
@@ -177,7 +187,7 @@ static void draw_parts(sketch *s) {
     dnn_matmul(s->g, tensor_of(s, ATTENTION_Q), across, x);
     x = step(s, CUDNN_POINTWISE_MUL, x, number(s, UID_SCALE, CUDNN_DATA_FLOAT), CUDNN_DATA_FLOAT);
     if (s->p.softcap > 0) x = soft_cap(s, x);
-    if (s->p.mask >= 0) x = add_mask(s, x);
+    if (mask_place(&s->p) >= 0) x = add_mask(s, x);
     if (masks_later(&s->p)) x = hide_later(s, x);
     if (masks_earlier(&s->p)) x = hide_earlier(s, x);
     dnn_matmul(s->g, softmax(s, x), tensor_of(s, ATTENTION_V), tensor_of(s, ATTENTION_OUT));
@@ -273,7 +283,30 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
     return offer && dnn_offer_allows(offer, values[1]);
 }
 
-static void destroy(scout_plan *plan) { dnn_plan_free(&plan->plan); }
+static void destroy(scout_plan *plan) {
+    dnn_plan_free(&plan->plan);
+    cuda_device_release(NULL, plan->blocks);
+}
+
+/* Once, as a framework keeps it between calls. */
+static scout_answer make_blocks(const scout_op *op, scout_device *device, scout_plan *plan, scout_why *why) {
+    const attention_problem *const p = &plan->p;
+    const attention_shape s = own_attention_shape(op);
+    const uint64_t bytes = (uint64_t)p->queries * (uint64_t)p->keys * sizeof(uint16_t);
+    uint32_t *bits = NULL;
+    if (bytes > most_mask_bytes)
+        return scout_say(why, SCOUT_NO, "memory", "its block mask as a tensor would take %.1f GB", (double)bytes / 1e9);
+    scout_answer answer = own_attention_blocks(op, device, &bits, why);
+    if (answer == SCOUT_OK && bits) answer = cuda_device_alloc(device, bytes, &plan->blocks, why);
+    if (answer == SCOUT_OK && bits) {
+        const int error = attention_block_mask(plan->blocks, (int)p->type, bits, s.block, s.block_words, p->queries,
+                                               p->keys, device->stream);
+        answer = cuda_device_answer((cudaError_t)error, "making the mask", why);
+    }
+    if (answer == SCOUT_OK && bits) answer = cuda_device_wait(device, "making the mask", why);
+    if (answer != SCOUT_LOST) cuda_device_release(device, bits);
+    return answer;
+}
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
@@ -283,7 +316,8 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     p->numbers = scalars_of(&p->p);
     if (p->p.lengths >= 0) p->counts_bytes = ((uint64_t)p->p.batch * sizeof(int32_t) + 255) / 256 * 256;
     dnn_offer *const offer = dnn_offer_get(device, op, build, p->way, why);
-    const scout_answer answer = offer ? dnn_plan_make(offer, values[1], &p->plan, why) : SCOUT_NO;
+    scout_answer answer = offer ? dnn_plan_make(offer, values[1], &p->plan, why) : SCOUT_NO;
+    if (answer == SCOUT_OK && p->p.block_mask) answer = make_blocks(op, device, p, why);
     if (answer != SCOUT_OK) return answer;
     needs->workspace_bytes = 2 * p->counts_bytes + p->plan.workspace;
     return SCOUT_OK;
@@ -318,7 +352,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     char *const workspace = args->workspace;
     handed h = {.count = 0};
     for (int place = ATTENTION_Q; place <= ATTENTION_OUT; place++) hand(&h, true, place + 1, args->tensors[place]);
-    if (p->mask >= 0) hand(&h, true, p->mask + 1, args->tensors[p->mask]);
+    if (mask_place(p) >= 0) hand(&h, true, mask_place(p) + 1, plan->blocks ? plan->blocks : args->tensors[p->mask]);
     hand_numbers(&h, p, &plan->numbers);
     if (p->lengths >= 0) {
         void *const queries = workspace, *const keys = workspace + plan->counts_bytes;

@@ -41,9 +41,13 @@ scout_answer own_attention_plain(const scout_op *op, scout_why *why);
  * capability 8.0. `name`: the kernel's, for the reason. */
 scout_answer own_attention_copies(const scout_op *op, const scout_device *device, const char *name, scout_why *why);
 
-/* The shape and the pointers as the kernels take them. */
+/* The shape and the pointers as the kernels take them; `blocks`: what own_attention_blocks gave. */
 attention_shape own_attention_shape(const scout_op *op);
-attention_tensors own_attention_tensors(const scout_op *op, void *const *tensors);
+attention_tensors own_attention_tensors(const scout_op *op, void *const *tensors, const uint32_t *blocks);
+
+/* The bits of its block mask on the device, as kernels take them; *out is NULL where it has none. The caller releases
+ * them: cuda_device_release. It takes some ms and waits, so plans have it made once. */
+scout_answer own_attention_blocks(const scout_op *op, scout_device *device, uint32_t **out, scout_why *why);
 
 recurrent_layer own_recurrent_layer(const recurrent_problem *p);
 recurrent_layer_tensors own_recurrent_tensors(const recurrent_problem *p, void *const *tensors);

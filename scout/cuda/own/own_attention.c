@@ -7,6 +7,15 @@ static void copy_strides(int64_t *to, const scout_tensor *t, int count) {
     for (int d = 0; d < count; d++) to[d] = t->strides[d];
 }
 
+static int words_of(int64_t cols) { return (int)((cols + 31) / 32); }
+
+static void take_blocks(const attention_problem *p, attention_shape *s) {
+    block_mask m;
+    char why[128];
+    if (!p->block_mask || !block_mask_read(p->block_mask, &m, why, sizeof why)) return;
+    s->block = (int)m.block, s->block_words = words_of((p->keys + m.block - 1) / m.block);
+}
+
 attention_shape own_attention_shape(const scout_op *op) {
     const attention_problem p = attention_problem_of(op);
     attention_shape s = {0};
@@ -18,6 +27,7 @@ attention_shape own_attention_shape(const scout_op *op) {
     copy_strides(s.out, &p.tensors[ATTENTION_OUT], 3);
     s.masked = p.mask >= 0;
     if (s.masked) copy_strides(s.mask, &p.tensors[p.mask], 4);
+    take_blocks(&p, &s);
     s.ragged = p.lengths >= 0;
     s.causal = p.causal, s.past = p.past, s.window = p.window;
     s.scale = (float)p.scale, s.softcap = (float)p.softcap;
@@ -25,14 +35,37 @@ attention_shape own_attention_shape(const scout_op *op) {
     return s;
 }
 
-attention_tensors own_attention_tensors(const scout_op *op, void *const *tensors) {
+attention_tensors own_attention_tensors(const scout_op *op, void *const *tensors, const uint32_t *blocks) {
     const int mask = op_tensor(op, "mask"), lengths = op_tensor(op, "lengths");
     attention_tensors t = {0};
     t.q = tensors[ATTENTION_Q], t.k = tensors[ATTENTION_K], t.v = tensors[ATTENTION_V];
     t.out = tensors[ATTENTION_OUT];
     if (mask >= 0) t.mask = tensors[mask];
     if (lengths >= 0) t.lengths = tensors[lengths];
+    t.blocks = blocks;
     return t;
+}
+
+scout_answer own_attention_blocks(const scout_op *op, scout_device *device, uint32_t **out, scout_why *why) {
+    const attention_problem p = attention_problem_of(op);
+    *out = NULL;
+    if (!p.block_mask) return SCOUT_OK;
+    const block_mask m = attention_blocks(&p);
+    if (m.block == 0) return scout_say(why, SCOUT_NO, "feature", "its block mask cannot be read");
+    const int words = words_of(m.cols);
+    const uint64_t bytes = (uint64_t)m.rows * (uint64_t)words * sizeof(uint32_t);
+    uint32_t *const bits = calloc(1, bytes);
+    if (!bits) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory left on the host");
+    for (int64_t row = 0; row < m.rows; row++)
+        for (int64_t col = 0; col < m.cols; col++)
+            if (block_mask_sees(&m, row, col)) bits[row * words + col / 32] |= UINT32_C(1) << (col % 32);
+    scout_answer answer = cuda_device_alloc(device, bytes, (void **)out, why);
+    if (answer == SCOUT_OK) answer = cuda_device_upload(device, *out, bits, bytes, why);
+    free(bits);
+    if (answer == SCOUT_OK) return SCOUT_OK;
+    cuda_device_release(device, *out);
+    *out = NULL;
+    return answer;
 }
 
 scout_answer own_attention_plain(const scout_op *op, scout_why *why) {

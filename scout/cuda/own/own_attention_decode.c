@@ -19,6 +19,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (p.queries > ATTENTION_DECODE_QUERIES)
         return scout_say(why, SCOUT_NO, "shape", "attention_decode is for at most %d queries",
                          (int)ATTENTION_DECODE_QUERIES);
+    if (p.block_mask) return scout_say(why, SCOUT_NO, "feature", "attention_decode knows no block masks");
     if (p.dim > ATTENTION_DECODE_DIM || p.v_dim > ATTENTION_DECODE_DIM)
         return scout_say(why, SCOUT_NO, "shape", "attention_decode is for heads of at most %d",
                          (int)ATTENTION_DECODE_DIM);
@@ -99,7 +100,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    const attention_tensors tensors = own_attention_tensors(plan->op, args->tensors);
+    const attention_tensors tensors = own_attention_tensors(plan->op, args->tensors, NULL);
     const int error = attention_decode_launch(&plan->decode, &tensors, args->stream);
     return error ? cuda_device_answer((cudaError_t)error, "launching attention_decode", why) : SCOUT_OK;
 }

@@ -5,6 +5,7 @@
 struct scout_plan {
     attention_shape shape;
     const scout_op *op;
+    uint32_t *blocks; /* owned, on the device; NULL: it has no block mask */
 };
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
@@ -22,15 +23,17 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
-    (void)device, (void)values, (void)needs, (void)why;
+    (void)values, (void)needs;
     scout_plan *const p = *plan;
     p->shape = own_attention_shape(op);
     p->op = op;
-    return SCOUT_OK;
+    return own_attention_blocks(op, device, &p->blocks, why);
 }
 
+static void destroy(scout_plan *plan) { cuda_device_release(NULL, plan->blocks); }
+
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    const attention_tensors tensors = own_attention_tensors(plan->op, args->tensors);
+    const attention_tensors tensors = own_attention_tensors(plan->op, args->tensors, plan->blocks);
     const int error = attention_naive_launch(&plan->shape, &tensors, args->stream);
     return error ? cuda_device_answer((cudaError_t)error, "launching attention_naive", why) : SCOUT_OK;
 }
@@ -47,5 +50,6 @@ const scout_candidate own_attention_naive = {
     .supports = supports,
     .prepare = prepare,
     .launch = launch,
+    .destroy = destroy,
     .plan_bytes = sizeof(scout_plan),
 };

@@ -6,6 +6,7 @@
 struct scout_plan {
     attention_tiled_plan tiled;
     const scout_op *op;
+    uint32_t *blocks; /* owned, on the device; NULL: it has no block mask */
 };
 
 /* A variant's number is its index here. */
@@ -49,11 +50,13 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     const int error = attention_tiled_prepare(&s, &tiles[values ? values[0] : 0], own_shared_limit(device), &p->tiled);
     if (error) return cuda_device_answer((cudaError_t)error, "preparing attention_tiled", why);
     p->op = op;
-    return SCOUT_OK;
+    return own_attention_blocks(op, device, &p->blocks, why);
 }
 
+static void destroy(scout_plan *plan) { cuda_device_release(NULL, plan->blocks); }
+
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    const attention_tensors tensors = own_attention_tensors(plan->op, args->tensors);
+    const attention_tensors tensors = own_attention_tensors(plan->op, args->tensors, plan->blocks);
     const int error = attention_tiled_launch(&plan->tiled, &tensors, args->stream);
     return error ? cuda_device_answer((cudaError_t)error, "launching attention_tiled", why) : SCOUT_OK;
 }
@@ -80,5 +83,6 @@ const scout_candidate own_attention_tiled = {
     .prepare = prepare,
     .launch = launch,
     .describe = describe,
+    .destroy = destroy,
     .plan_bytes = sizeof(scout_plan),
 };

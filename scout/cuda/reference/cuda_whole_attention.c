@@ -2,6 +2,7 @@
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
+#include "scout/cuda/own/own.h"
 #include "scout/op/attention.h"
 
 /* Some tens of seconds where fp64 is quick; beyond it a check would cost more than the measurement. */
@@ -45,8 +46,16 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
     if (op->flops > most_flops)
         return scout_say(why, SCOUT_NO, "shape", "checking an attention of %.3g TFLOP in fp64 takes too long",
                          op->flops / 1e12);
-    const whole_attention_problem w = problem_of(op, tensors);
-    return cuda_device_answer(whole_attention(&w, want, spread, device->stream), "computing the reference", why);
+    whole_attention_problem w = problem_of(op, tensors);
+    uint32_t *blocks = NULL;
+    scout_answer answer = own_attention_blocks(op, device, &blocks, why);
+    if (answer != SCOUT_OK) return answer;
+    const attention_shape shape = own_attention_shape(op);
+    w.blocks = blocks, w.block = shape.block, w.block_words = shape.block_words;
+    answer = cuda_device_answer(whole_attention(&w, want, spread, device->stream), "computing the reference", why);
+    if (answer == SCOUT_OK && blocks) answer = cuda_device_wait(device, "computing the reference", why);
+    if (answer != SCOUT_LOST) cuda_device_release(device, blocks);
+    return answer;
 }
 
 CUDA_WHOLE_REFERENCE(cuda_whole_attention, SCOUT_ATTENTION, compute);

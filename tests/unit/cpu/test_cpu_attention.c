@@ -57,6 +57,38 @@ static void additive_masks_of_every_shape(void) {
           2);
 }
 
+/* Ragged blocks, groups of heads whose queries share a task, blocks beside causal masks, windows and caches. */
+static void block_masks_of_every_sort(void) {
+    static const char *const masks[] = {"local,0.3",       "local,0.01,128",   "strided,0.25",
+                                        "strided,0.5,128", "global,0.3",       "global,0.5,128",
+                                        "random,0.3",      "random,0.6,128,9", "random,1,128"};
+    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
+        char rest[256];
+        const char *type = types[m % 3];
+        snprintf(rest, sizeof rest, "\"block_mask\": \"%s\", \"dtype\": \"%s\"", masks[m], type);
+        check("1,2,1,16", rest, 2);
+        check("2,2,65,64", rest, 2);
+        check("1,3,300,17", rest, 2);
+        snprintf(rest, sizeof rest, "\"block_mask\": \"%s\", \"causal\": true, \"dtype\": \"%s\"", masks[m], type);
+        check("1,2,129,8", rest, 2);
+        check("1,2,400,24", rest, 2);
+        snprintf(rest, sizeof rest,
+                 "\"block_mask\": \"%s\", \"causal\": true, \"kv_heads\": 2, \"kv_len\": 500, \"v_head\": 40, "
+                 "\"dtype\": \"%s\", \"layout\": \"bshd\"",
+                 masks[m], type);
+        check("2,6,70,24", rest, 2);
+        check("1,8,3,32", rest, 2);
+        snprintf(rest, sizeof rest,
+                 "\"block_mask\": \"%s\", \"mask\": \"causal\", \"window\": 77, \"softcap\": 2, \"kv_len\": 450, "
+                 "\"past\": 210",
+                 masks[m]);
+        check("1,2,200,16", rest, 2);
+        snprintf(rest, sizeof rest, "\"block_mask\": \"%s\", \"kv_len\": 100, \"kv_heads\": 1", masks[m]);
+        check("1,4,333,16", rest, 2);
+    }
+}
+
 static void shared_keys_and_caches(void) {
     static const char *const types[] = {"fp32", "fp16", "bf16"};
     for (int t = 0; t < 3; t++) {
@@ -173,6 +205,53 @@ static void the_reference_is_the_formula_in_general(void) {
     cpu_built_end(&b);
 }
 
+/* Of a head: the sum over the keys that it sees, all of them where `blocks` is NULL. */
+static double masked_formula(const cpu_built *b, const attention_problem *p, const block_mask *blocks, int64_t query,
+                             int64_t d) {
+    double sum = 0, all = 0;
+    for (int64_t key = 0; key < p->keys; key++) {
+        double score = 0;
+        if (blocks && !block_mask_sees(blocks, query / blocks->block, key / blocks->block)) continue;
+        for (int64_t i = 0; i < p->dim; i++)
+            score += cpu_built_at(b, "q", query * p->dim + i) * cpu_built_at(b, "k", key * p->dim + i);
+        score = exp(score * p->scale);
+        sum += score * cpu_built_at(b, "v", key * p->v_dim + d);
+        all += score;
+    }
+    return sum / all;
+}
+
+static void put_formula(cpu_built *b, const attention_problem *p, const block_mask *blocks) {
+    for (int64_t query = 0; query < p->queries; query++)
+        for (int64_t d = 0; d < p->v_dim; d++)
+            cpu_built_put(b, "out", query * p->v_dim + d, masked_formula(b, p, blocks, query, d));
+}
+
+/* What a candidate that ignores the mask, or takes another one, computes is found. */
+static void another_block_mask_is_wrong(void) {
+    static const char *const others[] = {"local,0.3,64", "strided,0.25,64", "random,0.4,64,2", "random,0.4,128,1"};
+    cpu_built b;
+    cpu_built_make(&b, "{\"op\": \"attention\", \"shape\": [1, 1, 300, 5], \"block_mask\": \"random,0.4,64,1\"}",
+                   1 << 20);
+    UNIT_CHECK(b.built);
+    cpu_built_fill(&b, 5);
+    const attention_problem p = attention_problem_of(&b.op);
+    UNIT_TEXT(p.block_mask, "random,0.4,64,1");
+    UNIT_TEXT(b.op.mask, "blocks");
+    UNIT_INT(b.op.tensor_count, 4);
+    const block_mask right = block_mask_over(p.block_mask, 300, 300, 0, 0, false);
+    put_formula(&b, &p, &right);
+    UNIT_CHECK(cpu_built_accepts(&b));
+    put_formula(&b, &p, NULL);
+    UNIT_CHECK(!cpu_built_accepts(&b));
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        const block_mask other = block_mask_over(others[k], 300, 300, 0, 0, false);
+        put_formula(&b, &p, &other);
+        UNIT_CHECK(!cpu_built_accepts(&b));
+    }
+    cpu_built_end(&b);
+}
+
 static void refused(const char *shape, const char *rest, const char *code) {
     char text[512];
     snprintf(text, sizeof text, "{\"op\": \"attention\", \"shape\": [%s], %s}", shape, rest);
@@ -260,6 +339,8 @@ int main(void) {
     UNIT_RUN(every_type);
     UNIT_RUN(every_mask);
     UNIT_RUN(additive_masks_of_every_shape);
+    UNIT_RUN(block_masks_of_every_sort);
+    UNIT_RUN(another_block_mask_is_wrong);
     UNIT_RUN(shared_keys_and_caches);
     UNIT_RUN(strides_of_every_sort);
     UNIT_RUN(chunks);

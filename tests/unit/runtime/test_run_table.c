@@ -120,6 +120,29 @@ static void what_is_not_listed_is_said_once(void) {
     scout_run_close(run);
 }
 
+/* A call has no block mask, so what was proven under one is not taken for it. */
+static void a_block_mask_is_another_operation(void) {
+    static const char masked[] = "attention;shape=1,1,128,8;mask=blocks;type=fp32;block_mask=local,0.5,64;kv_heads=1;"
+                                 "kv_len=128";
+    const int64_t dims[4] = {1, 1, 128, 8};
+    run_said said = {0};
+    scout_run *run = run_open(run_table(run_entry(masked, "custom", "attention_tiled", "", NULL), NULL), &said);
+    scout_run_tensor q = run_tensor(SCOUT_RUN_FP32, 4, dims, 1), k = run_tensor(SCOUT_RUN_FP32, 4, dims, 2),
+                     v = run_tensor(SCOUT_RUN_FP32, 4, dims, 3), out = run_tensor(SCOUT_RUN_FP32, 4, dims, 4);
+    scout_run_op_info info = {.size = sizeof info};
+    const scout_run_op *op;
+    UNIT_INT(scout_run_has_table(run), 1);
+    UNIT_INT(scout_run_attention(run, &q, &k, &v, &out, NULL, NULL, &error), SCOUT_RUN_OK);
+    counts_are(run, 0, 1, 0, 0);
+    if (UNIT_CHECK(scout_run_find(run, masked, &op, &error) == SCOUT_RUN_OK)) {
+        scout_run_op_describe(op, &info);
+        UNIT_TEXT(info.implementation, "attention_tiled");
+        UNIT_INT(info.listed, 1);
+    }
+    run_free(&q), run_free(&k), run_free(&v), run_free(&out);
+    scout_run_close(run);
+}
+
 static void a_table_of_another_device_is_refused(void) {
     run_said said = {0};
     scout_run *run = run_open(run_table(three_entries(), "another"), &said);
@@ -300,6 +323,7 @@ int main(void) {
     UNIT_RUN(the_choice_runs);
     UNIT_RUN(a_choice_that_is_gone_is_said_once);
     UNIT_RUN(what_is_not_listed_is_said_once);
+    UNIT_RUN(a_block_mask_is_another_operation);
     UNIT_RUN(a_table_of_another_device_is_refused);
     UNIT_RUN(a_table_that_none_has_signed_is_refused);
     UNIT_RUN(a_shape_between_two_is_found_where_that_is_asked);

@@ -249,6 +249,48 @@ static void every_named_dimension_is_read(void) {
     json_decref(schema);
 }
 
+/* ---- block masks ---- */
+
+static const char masked[] =
+    "{\"dense\": {\"op\": \"attention\", \"shape\": [1, 8, 1024, 64]},"
+    " \"local\": {\"op\": \"attention\", \"shape\": [1, 8, 1024, 64], \"block_mask\": \"local,0.250\"},"
+    " \"under\": {\"op\": \"sdpa\", \"shape\": [1, 8, 1024, 64], \"causal\": true, \"block_mask\": \"random,0.1,128\"},"
+    " \"again\": {\"op\": \"attention\", \"shape\": [1, 8, 1024, 64], \"mask\": \"causal+blocks\","
+    " \"block_mask\": \"random,0.1,128,0\"},"
+    " \"cross\": {\"op\": \"attention\", \"shape\": [1, 8, 64, 64], \"kv_len\": 6400, \"block_mask\": \"local,0.1\"}}";
+
+static void block_masks_are_another_operation(void) {
+    if (!UNIT_CHECK(read_text(masked, "fp16"))) return;
+    const operation *dense = named("dense"), *local = named("local"), *under = named("under"), *cross = named("cross");
+    UNIT_TEXT(dense->rec.mask, "none");
+    UNIT_TEXT(local->rec.mask, "blocks");
+    UNIT_TEXT(under->rec.mask, "causal+blocks");
+    UNIT_TEXT(operation_key(local, &a), "attention;shape=1,8,1024,64;mask=blocks;type=fp16;block_mask=local,0.25,64;"
+                                        "kv_heads=8;kv_len=1024");
+    UNIT_TEXT(operation_key(under, &a), operation_key(named("again"), &a));
+    UNIT_CHECK(local->rec.flops < dense->rec.flops / 3 && local->rec.macs == dense->rec.macs);
+    UNIT_INT(local->rec.bytes_read, dense->rec.bytes_read); /* each key is near some query */
+    UNIT_CHECK(cross->rec.bytes_read < 2 * 8 * (64 + 2 * 700) * 64);
+    for (int k = 0; k < list.count; k++) {
+        operation back;
+        operation_from_key(operation_key(&list.items[k], &a), &a, &back);
+        UNIT_TEXT(operation_key(&back, &a), operation_key(&list.items[k], &a));
+    }
+    end();
+}
+
+/* An entry of ops.json that got its block mask later still tells the work of a dense one. */
+static void block_masks_in_ops_json(void) {
+    const char entries[] = "{\"id\": \"a\", \"op\": \"attention\", \"shape\": [1, 8, 1024, 64], \"mask\": \"none\","
+                           " \"dtype\": \"fp16\", \"kv_heads\": 8, \"kv_len\": 1024, \"macs\": 1073741824,"
+                           " \"flops\": 2147483648, \"bytes_read\": 3145728, \"block_mask\": \"local,0.25\"}";
+    if (!UNIT_CHECK(read_entries(entries, NULL))) return;
+    UNIT_TEXT(list.items[0].rec.mask, "blocks");
+    UNIT_INT(list.items[0].rec.macs, 1073741824);
+    UNIT_CHECK(list.items[0].rec.flops < 2147483648 / 3);
+    end();
+}
+
 /* ---- between processes ---- */
 
 static void round_trip(const operation *o) {
@@ -281,9 +323,12 @@ static void operations_travel_whole(void) {
         for (int k = 0; k < list.count; k++) round_trip(&list.items[k]);
         end();
     }
-    if (!UNIT_CHECK(read_text(block, "int4"))) return;
-    for (int k = 0; k < list.count; k++) round_trip(&list.items[k]);
-    end();
+    static const char *const texts[] = {block, masked};
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        if (!UNIT_CHECK(read_text(texts[t], "int4"))) return;
+        for (int k = 0; k < list.count; k++) round_trip(&list.items[k]);
+        end();
+    }
 }
 
 static bool parse_job(const char *text) {
@@ -305,7 +350,24 @@ static void damaged_jobs_are_refused(void) {
         "{\"id\": \"x\", \"op\": \"gemm\", \"shape\": [1, 2, -3]}",
         "{\"id\": 5, \"op\": \"gemm\"}",
         "{\"id\": \"x\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"layout\": \"n\"}",
-        "{\"id\": \"x\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"fields\": {\"batch\": \"many\"}}"};
+        "{\"id\": \"x\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"fields\": {\"batch\": \"many\"}}",
+        "{\"id\": \"x\", \"op\": \"gemm\", \"shape\": [1, 2, 3], \"fields\": {\"block_mask\": \"local,0.5,64\"}}"};
+    static const char *const masks[][2] = {
+        {"blocks", "{}"},
+        {"causal+blocks", "{\"kv_len\": 7}"},
+        {"none", "{\"block_mask\": \"local,0.5,64\"}"},
+        {"blocks", "{\"block_mask\": \"local,0.5\"}"}, /* not as it is written */
+        {"blocks", "{\"block_mask\": 7}"},
+        {"blocks", "{\"block_mask\": \"local,0.5,64\", \"kv_len\": 1000000}"},
+    };
+    for (size_t k = 0; k < sizeof masks / sizeof *masks; k++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "{\"id\": \"x\", \"op\": \"attention\", \"shape\": [1, 2, 3, 4], \"mask\": \"%s\", \"fields\": %s}",
+                 masks[k][0], masks[k][1]);
+        if (!UNIT_CHECK(!parse_job(text))) printf("  %s\n", text);
+        end();
+    }
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
         if (!UNIT_CHECK(!parse_job(texts[k]))) printf("  %s\n", texts[k]);
         end();
@@ -327,6 +389,8 @@ int main(void) {
     UNIT_RUN(precision_fills_in_only);
     UNIT_RUN(empty_and_unresolved_are_skipped);
     UNIT_RUN(every_named_dimension_is_read);
+    UNIT_RUN(block_masks_are_another_operation);
+    UNIT_RUN(block_masks_in_ops_json);
     UNIT_RUN(operations_travel_whole);
     UNIT_RUN(damaged_jobs_are_refused);
     return unit_end();

@@ -38,6 +38,27 @@ static void bad_files_get_one_clear_line(void) {
             "nn, nt, tn, tt");
     refused("{\"x\": {\"op\": \"conv\", \"shape\": [1, 8, 4, 4], \"input\": [1, 3, 4, 4], \"kernel\": [3, -3]}}", NULL,
             STATUS_INPUT, "kernel");
+    static const char *const blocks[][2] = {
+        {"\"block_mask\": 0.25", "block_mask must be a text"},
+        {"\"block_mask\": [64, 2]", "block_mask must be a text"},
+        {"\"block_mask\": true", "block_mask must be a text"},
+        {"\"block_mask\": \"bigbird,0.2\"", "its pattern is none of local, strided, global and random"},
+        {"\"block_mask\": \"local,0\"", "its density must be a number above 0"},
+        {"\"block_mask\": \"local,0.5,96\"", "its block must be 64 or 128"},
+        {"\"block_mask\": \"local,0.5\", \"mask\": \"additive\", \"mask_shape\": [4, 4]", "not with mask additive"},
+        {"\"block_mask\": \"local,0.5\", \"mask\": \"lengths\"", "not with mask lengths"},
+        {"\"mask\": \"blocks\"", "block_mask does not say which blocks"},
+        {"\"mask\": \"causal+blocks\"", "block_mask does not say which blocks"},
+        {"\"block_mask\": \"local,0.5\", \"kv_len\": 131073", "is for 131072 queries and keys at most"},
+        {"\"block_mask\": \"local,0.5,128\", \"kv_len\": 262145", "is for 262144 queries and keys at most"},
+        {"\"block_mask\": \"local,0.5\", \"kv_len\": -5", "kv_len must be at least 1"},
+        {"\"block_masks\": \"local,0.5\"", "did you mean \"block_mask\""},
+    };
+    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
+        char text[256];
+        snprintf(text, sizeof text, "{\"x\": {\"op\": \"attention\", \"shape\": [1, 8, 4, 64], %s}}", blocks[k][0]);
+        refused(text, NULL, STATUS_INPUT, blocks[k][1]);
+    }
     refused("{\"x\": {\"op\": \"attention\", \"shape\": [1, 8, 4, 64], \"v_head\": -3}}", NULL, STATUS_INPUT, "v_head");
     refused("{\"x\": {\"op\": \"attention\", \"shape\": [1, 8, 4, 64], \"kv_heads\": 3}}", NULL, STATUS_INPUT,
             "kv_heads");
