@@ -211,7 +211,8 @@ static double masked_formula(const cpu_built *b, const attention_problem *p, con
     double sum = 0, all = 0;
     for (int64_t key = 0; key < p->keys; key++) {
         double score = 0;
-        if (blocks && !block_mask_sees(blocks, query / blocks->block, key / blocks->block)) continue;
+        if (blocks && blocks->block > 0 && !block_mask_sees(blocks, query / blocks->block, key / blocks->block))
+            continue;
         for (int64_t i = 0; i < p->dim; i++)
             score += cpu_built_at(b, "q", query * p->dim + i) * cpu_built_at(b, "k", key * p->dim + i);
         score = exp(score * p->scale);
