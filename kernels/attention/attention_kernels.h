@@ -117,7 +117,8 @@ int attention_tiled_launch(const attention_tiled_plan *plan, const attention_ten
 int attention_lengths(int32_t *of_queries, int32_t *of_keys, const int32_t *last, int64_t batch, int32_t queries,
                       int32_t keys, void *stream);
 /* A block mask as numbers to add to scores: mask[queries][keys], of fp16 or bf16: 0 where a block is seen, else the
- * lowest number of fp16, beside which every score is nothing. No infinity: a library may take the difference of two. */
+ * lowest number of fp16, beside which scores below half of it are nothing. No infinity: a library may take the
+ * difference of two. */
 int attention_block_mask(void *mask, int type, const uint32_t *blocks, int block, int block_words, int64_t queries,
                          int64_t keys, void *stream);
 

@@ -36,7 +36,7 @@ int attention_lengths(int32_t *of_queries, int32_t *of_keys, const int32_t *last
 }
 
 int attention_block_mask(void *mask, int type, const uint32_t *blocks, int block, int block_words, int64_t queries,
-                     int64_t keys, void *stream) {
+                         int64_t keys, void *stream) {
     const int64_t threads = 256, most = 4096, count = queries * keys, all = (count + threads - 1) / threads;
     const unsigned grid = (unsigned)(all < most ? all : most);
     if (queries < 1 || keys < 1 || block < 1) return (int)cudaErrorInvalidValue;

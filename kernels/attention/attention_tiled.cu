@@ -122,7 +122,8 @@ extern "C" int attention_tiled_prepare(const attention_shape *s, const attention
     if (!attention_tiled_fits(s, c, shared_limit)) return cudaErrorInvalidValue;
     const tiled_row *k = kernel_of(s, c);
     *plan = attention_tiled_plan{};
-    plan->shape = *s, plan->config = *c, plan->kernel = (const void *)k->kernels[s->block > 0], plan->shared_bytes = k->bytes;
+    plan->shape = *s, plan->config = *c, plan->shared_bytes = k->bytes;
+    plan->kernel = (const void *)k->kernels[s->block > 0];
     return gemm::allow_shared(plan->kernel, k->bytes);
 }
 

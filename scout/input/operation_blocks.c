@@ -54,7 +54,10 @@ void operation_check_block_mask(const operation_reader *r, const oprec *rec) {
     block_mask_write(&m, text);
     if (strcmp(text, f->text) != 0) operation_fail(r, "its block_mask is written as %s", text);
     const int64_t queries = rec->shape[2], keys = oprec_int(rec, "kv_len", queries);
-    if (queries > 0 && keys > 0 && !block_mask_fits(&m, queries, keys))
+    static const char *const sizes[] = {"kv_len", "kv_heads", "v_head"};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        if (oprec_int(rec, sizes[k], 1) < 1) operation_fail(r, "%s must be at least 1", sizes[k]);
+    if (queries > 0 && !block_mask_fits(&m, queries, keys))
         operation_fail(r, "a block_mask with blocks of %" PRId64 " is for %" PRId64 " queries and keys at most",
                        m.block, BLOCK_MASK_SIDE * m.block);
 }
@@ -68,13 +71,19 @@ static block_mask blocks_of(const oprec *r) {
                            oprec_int(r, "window", 0), r->mask && strncmp(r->mask, "causal", 6) == 0);
 }
 
-int64_t operation_cost_attention(oprec *r) {
+void operation_cost_attention(oprec *r) {
     const block_mask m = blocks_of(r);
+    const int64_t heads = checked_mul(r->shape[0], r->shape[1]), d = r->shape[3], v_head = oprec_int(r, "v_head", d);
+    const int64_t rows = checked_mul(heads, r->shape[2]),
+                  keys = m.block ? block_mask_keys(&m) : oprec_int(r, "kv_len", r->shape[2]),
+                  kv_rows = checked_mul(checked_mul(r->shape[0], oprec_int(r, "kv_heads", r->shape[1])), keys);
     if (m.block)
         opcost_attention_pairs(r, block_mask_pairs(&m));
     else
         opcost_attention(r);
-    return m.block ? block_mask_keys(&m) : oprec_int(r, "kv_len", r->shape[2]);
+    r->bytes_read = checked_add(dtype_bytes(r->type, checked_mul(rows, d)),
+                                dtype_bytes(r->type, checked_mul(kv_rows, checked_add(d, v_head))));
+    r->bytes_written = dtype_bytes(r->type, checked_mul(rows, v_head));
 }
 
 bool operation_blocks(const operation *o, operation_block_mask *out) {

@@ -46,9 +46,8 @@ void operation_read_costs(const operation_reader *r, const json_t *o, oprec *rec
 void operation_settle_block_mask(const operation_reader *r, oprec *rec);
 /* Of a record that is complete. */
 void operation_check_block_mask(const operation_reader *r, const oprec *rec);
-/* Sets macs and flops of an attention, of the blocks that are seen where it has a block mask. Returns how many keys of
- * a sequence it reads. */
-int64_t operation_cost_attention(oprec *rec);
+/* Sets the costs of an attention, of the blocks that are seen where it has a block mask. */
+void operation_cost_attention(oprec *rec);
 bool operation_is_field(const char *name);
 const char *operation_field_name(size_t k); /* of that table; NULL: it ends before */
 /* Shape and layout are possible for their kind; said for both forms alike. */

@@ -124,7 +124,7 @@ static void settle_mask(const operation_reader *r, const json_t *entry, oprec *r
 }
 
 static void finish_attention(const operation_reader *r, oprec *rec) {
-    const int64_t batch = rec->shape[0], heads = rec->shape[1], queries = rec->shape[2], d = rec->shape[3];
+    const int64_t heads = rec->shape[1], queries = rec->shape[2], d = rec->shape[3];
     if (!oprec_field(rec, "kv_heads")) oprec_set_int(rec, "kv_heads", heads);
     if (!oprec_field(rec, "kv_len")) oprec_set_int(rec, "kv_len", queries);
     const int64_t kv_heads = oprec_int(rec, "kv_heads", 0), kv_len = oprec_int(rec, "kv_len", 0),
@@ -134,11 +134,7 @@ static void finish_attention(const operation_reader *r, oprec *rec) {
                        (long long)heads);
     if (kv_len < 1 || kv_len > operation_max_dim) operation_fail(r, "kv_len must be at least 1");
     if (v_head < 1 || v_head > operation_max_dim) operation_fail(r, "v_head must be at least 1");
-    const int64_t lanes = checked_mul(batch, heads), sizes = checked_add(d, v_head);
-    const int64_t keys = checked_mul(checked_mul(batch, kv_heads), operation_cost_attention(rec));
-    rec->bytes_read = checked_add(dtype_bytes(rec->type, checked_mul(checked_mul(lanes, queries), d)),
-                                  dtype_bytes(rec->type, checked_mul(keys, sizes)));
-    rec->bytes_written = dtype_bytes(rec->type, checked_mul(checked_mul(lanes, queries), v_head));
+    operation_cost_attention(rec);
 }
 
 static void check_sizes(const operation_reader *r, const opfield *f) {

@@ -228,12 +228,13 @@ static void drop_all(announced *list) {
 }
 
 /* NULL: it is done when it comes. A weight's zeros are counted by the device, and what works on them has a handle of
- * one thread. */
+ * one thread. A block mask is made on the device, which would disturb what is measured. */
 static announced *read_announced(worker_ahead *p, json_t *body) {
     status ignored;
     announced *a = calloc(1, sizeof *a);
     if (a) a->request = worker_request_new(body, &ignored);
-    if (!a || !a->request || weights_matter(a->request->measure.operation)) {
+    const operation *o = a && a->request ? a->request->measure.operation : NULL;
+    if (!o || weights_matter(o) || oprec_field(&o->rec, "block_mask")) {
         if (a) worker_request_free(a->request);
         free(a);
         return NULL;

@@ -25,10 +25,20 @@ static void add_mask(const cpu_attention_scores *s, int64_t head, int64_t query,
     }
 }
 
-static void hide_blocks(const block_mask *blocks, int64_t query, int64_t keys, float *x) {
+/* A row of blocks, which is asked for each of its queries. */
+typedef struct seen_blocks {
+    int64_t row; /* -1: none is known yet */
+    bool seen[BLOCK_MASK_SIDE];
+} seen_blocks;
+
+static void hide_blocks(const block_mask *blocks, seen_blocks *known, int64_t query, int64_t keys, float *x) {
+    const int64_t row = query / blocks->block;
+    for (int64_t col = 0; known->row != row && col < blocks->cols; col++)
+        known->seen[col] = block_mask_sees(blocks, row, col) != 0;
+    known->row = row;
     for (int64_t col = 0; col < blocks->cols; col++) {
         const int64_t key = col * blocks->block, end = key + blocks->block < keys ? key + blocks->block : keys;
-        if (block_mask_sees(blocks, query / blocks->block, col)) continue;
+        if (known->seen[col]) continue;
         for (int64_t k = key; k < end; k++) x[k] = -INFINITY;
     }
 }
@@ -37,6 +47,7 @@ static void mask_share(void *context, int thread, int threads) {
     const cpu_attention_scores *s = context;
     const attention_problem *p = s->p;
     const float cap = (float)p->softcap;
+    seen_blocks known = {.row = -1};
     int64_t from, to, first, end;
     cpu_team_share(s->heads * s->queries, thread, threads, &from, &to);
     for (int64_t row = from; row < to; row++) {
@@ -48,7 +59,7 @@ static void mask_share(void *context, int thread, int threads) {
         attention_visible(p, query, last, &first, &end);
         for (int64_t k = 0; k < first; k++) x[k] = -INFINITY;
         for (int64_t k = end; k < p->keys; k++) x[k] = -INFINITY;
-        if (s->blocks->block) hide_blocks(s->blocks, query, p->keys, x);
+        if (s->blocks->block) hide_blocks(s->blocks, &known, query, p->keys, x);
     }
 }
 

@@ -85,7 +85,8 @@ static void begin_task(task *t) {
         for (int64_t d = 0; d < p->dim; d++) s->q[d * lanes + lane] = s->line[d] * (float)p->scale;
     }
     t->whole = t->begin == latest && t->end == earliest;
-    if (t->plan->blocks.block) { /* so that a block of keys is of one block of the mask */
+    _Static_assert(64 % KEYS == 0, "a block of keys is of one block of the mask, of 64 keys or 128");
+    if (t->plan->blocks.block) { /* and begins where one does */
         t->whole = t->whole && t->begin % KEYS == 0;
         t->begin = t->begin / KEYS * KEYS;
     }

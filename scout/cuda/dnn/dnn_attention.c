@@ -233,6 +233,14 @@ static scout_answer build(dnn_graph *g, const scout_op *op, int64_t way, scout_w
 
 /* --- the candidate --- */
 
+/* A hidden score has 65504 less: of those that are seen none may be so far below it. */
+static const double half_hidden = 32000;
+
+/* Elements are at most 6 either way, as inputs are made. */
+static double most_score(const attention_problem *p) {
+    return p->softcap > 0 ? p->softcap : fabs(p->scale) * (double)p->dim * 36;
+}
+
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     if (op->kind != SCOUT_ATTENTION || op->rank != 4 || op->tensor_count < 4)
         return scout_say(why, SCOUT_NO, "feature", "this is no attention");
@@ -241,6 +249,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "type", "cuDNN's fused attention is for fp16 and bf16");
     if (stands_elsewhere(&p) && p.lengths < 0)
         return scout_say(why, SCOUT_NO, "feature", "cuDNN assumes that the last query is at the last key");
+    if (p.block_mask && !(most_score(&p) < half_hidden))
+        return scout_say(why, SCOUT_NO, "feature", "scores may be so large that the number that hides others is not");
     if (!serves(&p, WHOLE) && !serves(&p, PARTS))
         return scout_say(why, SCOUT_NO, "feature", "lengths with a mask or a soft cap are not supported with cuDNN");
     if (p.past + p.queries > INT32_MAX || p.keys > INT32_MAX || p.window > INT32_MAX)

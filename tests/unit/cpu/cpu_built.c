@@ -302,6 +302,24 @@ void cpu_built_check(const char *text, int least) {
     cpu_built_end(&b);
 }
 
+bool cpu_built_launch(cpu_built *b, const char *candidate) {
+    scout_plan *plan = NULL;
+    scout_plan_needs needs = {.size = sizeof needs};
+    scout_why why = {"", ""};
+    const scout_candidate *c = NULL;
+    for (uint32_t k = 0; k < api->candidate_count; k++)
+        if (strcmp(api->candidates[k]->name, candidate) == 0) c = api->candidates[k];
+    if (!c || c->supports(&b->op, device, &why) != SCOUT_OK ||
+        scout_prepare(c, &b->op, device, NULL, &plan, &needs, &why) != SCOUT_OK || needs.packs)
+        return false;
+    void *workspace = guarded(needs.workspace_bytes);
+    const scout_args args = {sizeof args, b->data, workspace, NULL};
+    const bool ran = c->launch(plan, &args, &why) == SCOUT_OK;
+    scout_destroy(c, plan);
+    give_back(workspace);
+    return ran;
+}
+
 void cpu_built_refused(const char *text, const char *code) {
     cpu_built b;
     cpu_built_make(&b, text, 32 << 20);

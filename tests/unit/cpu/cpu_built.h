@@ -36,6 +36,8 @@ void cpu_built_refused(const char *text, const char *code);
 
 double cpu_built_at(const cpu_built *b, const char *tensor, int64_t position);
 void cpu_built_put(cpu_built *b, const char *tensor, int64_t position, double value);
+/* One launch of that candidate's first variant, without a look at what it gives; false: it did not run. */
+bool cpu_built_launch(cpu_built *b, const char *candidate);
 /* What the reference holds for the output: a launch of nothing, with `values` put in place, must be right. */
 bool cpu_built_accepts(cpu_built *b);
 

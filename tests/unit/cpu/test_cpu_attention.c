@@ -229,6 +229,28 @@ static void put_formula(cpu_built *b, const attention_problem *p, const block_ma
 }
 
 /* What a candidate that ignores the mask, or takes another one, computes is found. */
+/* What lies in keys and values of a block reaches the queries that see it, and no others: it is not computed with. */
+static void blocks_that_are_not_seen_are_not_read(void) {
+    enum { KEYS = 300, SIZE = 16, BLOCK = 64 };
+    cpu_built b;
+    cpu_built_make(&b, "{\"op\": \"attention\", \"shape\": [1, 1, 300, 16], \"block_mask\": \"local,0.01\"}", 1 << 20);
+    UNIT_CHECK(b.built);
+    cpu_built_fill(&b, 7);
+    for (int64_t key = 2 * BLOCK; key < 3 * BLOCK; key++)
+        for (int64_t d = 0; d < SIZE; d++)
+            cpu_built_put(&b, "k", key * SIZE + d, NAN), cpu_built_put(&b, "v", key * SIZE + d, NAN);
+    UNIT_CHECK(cpu_built_launch(&b, "attention_tiled"));
+    int lost = 0, kept = 0;
+    for (int64_t query = 0; query < KEYS; query++)
+        for (int64_t d = 0; d < SIZE; d++) {
+            const bool sees = query / BLOCK == 2, nan = isnan(cpu_built_at(&b, "out", query * SIZE + d));
+            lost += sees && nan, kept += !sees && !nan;
+        }
+    UNIT_INT(lost, BLOCK * SIZE);
+    UNIT_INT(kept, (KEYS - BLOCK) * SIZE);
+    cpu_built_end(&b);
+}
+
 static void another_block_mask_is_wrong(void) {
     static const char *const others[] = {"local,0.3,64", "strided,0.25,64", "random,0.4,64,2", "random,0.4,128,1"};
     cpu_built b;
@@ -341,6 +363,7 @@ int main(void) {
     UNIT_RUN(every_mask);
     UNIT_RUN(additive_masks_of_every_shape);
     UNIT_RUN(block_masks_of_every_sort);
+    UNIT_RUN(blocks_that_are_not_seen_are_not_read);
     UNIT_RUN(another_block_mask_is_wrong);
     UNIT_RUN(shared_keys_and_caches);
     UNIT_RUN(strides_of_every_sort);

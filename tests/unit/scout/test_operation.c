@@ -288,6 +288,21 @@ static void block_masks_in_ops_json(void) {
     UNIT_TEXT(list.items[0].rec.mask, "blocks");
     UNIT_INT(list.items[0].rec.macs, 1073741824);
     UNIT_CHECK(list.items[0].rec.flops < 2147483648 / 3);
+    UNIT_INT(list.items[0].rec.bytes_read, 3145728 / 3 * 3);
+    end();
+    /* few queries: most keys are not read, and bytes are those of the short form */
+    const char few[] = "{\"id\": \"a\", \"op\": \"attention\", \"shape\": [1, 8, 1, 64], \"mask\": \"none\","
+                       " \"dtype\": \"fp32\", \"kv_heads\": 8, \"kv_len\": 100000, \"macs\": 1, \"flops\": 2,"
+                       " \"bytes_read\": 409602048, \"block_mask\": \"random,0.02\"}";
+    if (!UNIT_CHECK(read_entries(few, NULL))) return;
+    const int64_t read = list.items[0].rec.bytes_read;
+    UNIT_CHECK(read > 2048 && read < 409602048 / 40);
+    end();
+    if (!UNIT_CHECK(read_text("{\"a\": {\"op\": \"attention\", \"shape\": [1, 8, 1, 64], \"dtype\": \"fp32\","
+                              " \"kv_len\": 100000, \"block_mask\": \"random,0.02\"}}",
+                              NULL)))
+        return;
+    UNIT_INT(list.items[0].rec.bytes_read, read);
     end();
 }
 

@@ -52,6 +52,7 @@ static void bad_files_get_one_clear_line(void) {
         {"\"block_mask\": \"local,0.5\", \"kv_len\": 131073", "is for 131072 queries and keys at most"},
         {"\"block_mask\": \"local,0.5,128\", \"kv_len\": 262145", "is for 262144 queries and keys at most"},
         {"\"block_mask\": \"local,0.5\", \"kv_len\": -5", "kv_len must be at least 1"},
+        {"\"block_mask\": \"local,0.5\", \"v_head\": -9223372036854775807", "v_head must be at least 1"},
         {"\"block_masks\": \"local,0.5\"", "did you mean \"block_mask\""},
     };
     for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
