@@ -159,8 +159,9 @@ static void a_killed_race_leaves_nothing_torn(void) {
     double took_s = 0;
     int killed = 0;
     memcpy(whole, folder, sizeof whole);
-    for (int k = -1; k < KILLS; k++) {
-        snprintf(folder, sizeof folder, "%.40s/%d", whole, k + 1);
+    for (int k = -2; k < KILLS;
+         k++) { /* first two that end by themselves: the shorter tells how long there is to kill */
+        snprintf(folder, sizeof folder, "%.40s/%d", whole, k + 2);
         if (mkdir(folder, 0777) != 0) abort();
         const double begun_s = now_s();
         const pid_t pid = start_child();
@@ -174,7 +175,7 @@ static void a_killed_race_leaves_nothing_torn(void) {
             UNIT_INT(end_of(start_child()), 0);
         } else {
             UNIT_INT(end_of(pid), 0);
-            took_s = now_s() - begun_s;
+            took_s = k == -2 ? now_s() - begun_s : fmin(took_s, now_s() - begun_s);
         }
         UNIT_INT(entries(), 2);
     }
