@@ -250,7 +250,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (stands_elsewhere(&p) && p.lengths < 0)
         return scout_say(why, SCOUT_NO, "feature", "cuDNN assumes that the last query is at the last key");
     if (p.block_mask && !(most_score(&p) < half_hidden))
-        return scout_say(why, SCOUT_NO, "feature", "scores may be so large that the number that hides others is not");
+        return scout_say(why, SCOUT_NO, "feature",
+                         "scores may be as large as the number that hides others; give a smaller scale or soft cap");
     if (!serves(&p, WHOLE) && !serves(&p, PARTS))
         return scout_say(why, SCOUT_NO, "feature", "lengths with a mask or a soft cap are not supported with cuDNN");
     if (p.past + p.queries > INT32_MAX || p.keys > INT32_MAX || p.window > INT32_MAX)
