@@ -52,8 +52,8 @@ static scout_answer check_bias(kernels_gemm *g, const scout_op *op, const gemm_p
                                scout_why *why) {
     static const struct {
         const char *name;
-        int by_row, by_column;
-    } kinds[] = {{"n", 0, 1}, {"m", 1, 0}, {"scalar", 0, 0}, {"full", 1, 1}};
+        int by_row, by_column, by_product;
+    } kinds[] = {{"n", 0, 1, 0}, {"m", 1, 0, 0}, {"scalar", 0, 0, 0}, {"full", 1, 1, 0}, {"each", 0, 1, 1}};
     if (!p->bias) return SCOUT_OK;
     const int at = op_tensor(op, "bias");
     for (size_t k = 0; at >= 0 && k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -63,7 +63,7 @@ static scout_answer check_bias(kernels_gemm *g, const scout_op *op, const gemm_p
         g->type_bias = t->type;
         g->bias_i = kinds[k].by_row && kinds[k].by_column ? g->n : kinds[k].by_row;
         g->bias_j = kinds[k].by_column;
-        g->bias_p = t->rank == 3 ? t->strides[0] : 0;
+        g->bias_p = kinds[k].by_product ? g->n : t->rank == 3 ? t->strides[0] : 0;
         if (t->rank == 3 && kinds[k].by_row && kinds[k].by_column) g->bias_i = t->strides[1];
         return SCOUT_OK;
     }

@@ -1,5 +1,6 @@
-/* Products that read the same rows (queries, keys and values; gate and up) as one wider product: their weights lie side
- * by side in its weight, their results in its result. */
+/* Products that read the same rows (queries, keys and values; gate and up) as one: of equal widths as a batch that
+ * shares its rows, so that each one's weight, bias and result is whole and lies behind the one before; else as one
+ * wider product, with their weights side by side in its weight and their results in its result. */
 #include "scout/fusion/fusion_internal.h"
 
 #include "common/checked.h"
@@ -7,6 +8,14 @@
 #include "scout/op/gemm.h"
 
 #include <string.h>
+
+/* How the parts lie in the whole. */
+typedef struct wide {
+    int products;
+    bool biased; /* each is followed by the addition of its bias */
+    bool batch;  /* else they lie side by side */
+    int64_t width;
+} wide;
 
 /* Equal but for the width. */
 static bool alike(fusion_maker *m, int part) {
@@ -28,32 +37,35 @@ static bool alike(fusion_maker *m, int part) {
 }
 
 /* Part k's slices begin behind `before` columns; result: where its own goes, NULL: into the wide one. */
-static void put_product(fusion_maker *m, int part, int64_t before, int64_t width, const char *result) {
+static void put_product(fusion_maker *m, const wide *w, int part, int64_t before, const char *result) {
     const gemm_problem p = gemm_problem_of(&m->ops[part]);
     const int bias = op_tensor(&m->ops[part], "bias"), scales = op_tensor(&m->ops[part], "scales");
-    if (p.trans_b) /* [N,K]: whole rows */
+    if (w->batch || p.trans_b) /* all of it, or [N,K]: whole rows */
         fusion_put(m, part, GEMM_B, "b", checked_mul(before, p.k), 0);
     else
-        fusion_put(m, part, GEMM_B, "b", before, width);
+        fusion_put(m, part, GEMM_B, "b", before, w->width);
     if (bias >= 0) fusion_put(m, part, bias, "bias", before, 0);
     if (scales >= 0 && p.block_size > 0)
         fusion_put(m, part, scales, "scales", checked_mul(before, p.k / p.block_size), 0);
     if (result)
         fusion_put(m, part, GEMM_C, result, 0, 0);
+    else if (w->batch)
+        fusion_put(m, part, GEMM_C, "c", checked_mul(before, p.m), 0);
     else
-        fusion_put(m, part, GEMM_C, "c", before, p.m > 1 ? width : 0);
+        fusion_put(m, part, GEMM_C, "c", before, p.m > 1 ? w->width : 0);
     fusion_put_rest(m, part);
 }
 
 /* The bias of product k, added by an operation of its own. */
-static bool put_bias(fusion_maker *m, int part, int product, int64_t before) {
+static bool put_bias(fusion_maker *m, const wide *w, int product, int64_t before) {
+    const int part = w->products + product;
     const scout_op *op = &m->ops[part], *from = &m->ops[product];
     if (op->kind != SCOUT_ELEMENTWISE || !op_is(op, "add") || op->tensor_count != 3 ||
         op_elements(&op->tensors[1]) != from->shape[1] || op->output != from->output || op->input != from->output)
         return fusion_refuse(m, "epilogue", "a product is followed by something other than its bias");
     fusion_put(m, part, 0, fusion_between(m, product), 0, 0);
     fusion_put(m, part, 1, "bias", before, 0);
-    fusion_put(m, part, 2, "c", before, 0);
+    fusion_put(m, part, 2, "c", w->batch ? checked_mul(before, from->shape[0]) : before, 0);
     return true;
 }
 
@@ -67,34 +79,50 @@ static bool is_aligned(const fusion_maker *m, int products) {
     return true;
 }
 
+/* Numbers that are quantised have scales of their own, which no batch has. */
+static bool is_batch(const fusion_maker *m, const wide *w) {
+    const gemm_problem p = gemm_problem_of(&m->ops[0]);
+    for (int k = 1; k < w->products; k++)
+        if (m->ops[k].shape[1] != m->ops[0].shape[1]) return false;
+    return p.block_size == 0 && !p.quant.is && !gemm_has_zeros(&p);
+}
+
+static void tell(const fusion_maker *m, const wide *w, bool bias) {
+    oprec *to = &m->f->fused.rec;
+    int64_t *shape = arena_array(m->a, int64_t, 3);
+    memcpy(shape, m->f->ops[0]->rec.shape, 3 * sizeof *shape);
+    to->shape = shape;
+    if (w->batch)
+        oprec_set_int(to, "batch", w->products), oprec_set_int(to, "batch_stride_a", 0);
+    else
+        shape[1] = w->width;
+    if (bias) oprec_set_text(to, "bias", w->batch ? "each" : "n");
+}
+
 /* Passes write densely: a bias that is added into a slice of several rows cannot be told them. Each part is measured by
  * itself then, and where slices would not be aligned. */
 bool fusion_wide(fusion_maker *m) {
     oprec *to = &m->f->fused.rec;
-    int64_t *shape = arena_array(m->a, int64_t, 3), before = 0;
-    int products = 0;
+    wide w = {0};
     *to = m->f->ops[0]->rec;
-    while (products < m->f->op_count && m->ops[products].kind == SCOUT_GEMM) products++;
-    const bool biased = products < m->f->op_count;
-    if (products < 2 || (biased && m->f->op_count != 2 * products))
+    while (w.products < m->f->op_count && m->ops[w.products].kind == SCOUT_GEMM) w.products++;
+    w.biased = w.products < m->f->op_count;
+    if (w.products < 2 || (w.biased && m->f->op_count != 2 * w.products))
         return fusion_refuse(m, "feature", "it is not a row of products, each with a bias or none");
-    for (int k = 0; k < products; k++) {
+    for (int k = 0; k < w.products; k++) {
         if (!alike(m, k)) return false;
-        before = checked_add(before, m->ops[k].shape[1]);
+        w.width = checked_add(w.width, m->ops[k].shape[1]);
     }
-    const int64_t width = before;
-    memcpy(shape, to->shape, 3 * sizeof *shape);
-    shape[1] = width;
-    to->shape = shape;
-    before = 0;
-    for (int k = 0; k < products; k++) {
-        put_product(m, k, before, width, biased ? fusion_between(m, k) : NULL);
-        if (biased && !put_bias(m, products + k, k, before)) return false;
+    if (w.biased && oprec_field(to, "bias")) return fusion_refuse(m, "epilogue", "a second bias is not covered");
+    w.batch = is_batch(m, &w);
+    int64_t before = 0;
+    for (int k = 0; k < w.products; k++) {
+        put_product(m, &w, k, before, w.biased ? fusion_between(m, k) : NULL);
+        if (w.biased && !put_bias(m, &w, k, before)) return false;
         before += m->ops[k].shape[1];
     }
-    if (biased && oprec_field(to, "bias")) return fusion_refuse(m, "epilogue", "a second bias is not covered");
-    if (biased) oprec_set_text(to, "bias", "n");
-    if ((biased && to->shape[0] > 1) || !is_aligned(m, products)) m->f->how = FUSION_SUM;
-    fusion_costs(m, biased ? ((1U << products) - 1) << products : (1U << products) - 1);
+    tell(m, &w, w.biased || oprec_field(to, "bias"));
+    if ((w.biased && !w.batch && to->shape[0] > 1) || !is_aligned(m, m->f->op_count)) m->f->how = FUSION_SUM;
+    fusion_costs(m, w.biased ? ((1U << w.products) - 1) << w.products : (1U << w.products) - 1);
     return true;
 }

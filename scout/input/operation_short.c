@@ -76,11 +76,12 @@ static const operation_precision_row *set_types(const operation_reader *r, const
 /* ---- kinds ---- */
 
 /* How many numbers it has. */
-static int64_t gemm_bias(const oprec *rec, int64_t m, int64_t n) {
+static int64_t gemm_bias(const oprec *rec, int64_t m, int64_t n, int64_t batch) {
     const opfield *bias = oprec_field(rec, "bias");
     if (!bias || bias->kind != OPFIELD_TEXT) return 0;
     if (strcmp(bias->text, "n") == 0) return n;
     if (strcmp(bias->text, "m") == 0) return m;
+    if (strcmp(bias->text, "each") == 0) return checked_mul(batch, n);
     return strcmp(bias->text, "full") == 0 ? checked_mul(m, n) : 1;
 }
 
@@ -109,7 +110,7 @@ static void finish_gemm(const operation_reader *r, const operation_precision_row
         rec->bytes_read =
             checked_add(rec->bytes_read, dtype_bytes(rec->type, checked_mul(n, checked_ceil_div(k, block))));
     rec->bytes_written = dtype_bytes(out, checked_mul(batch, checked_mul(m, n)));
-    rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(out, gemm_bias(rec, m, n)));
+    rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(out, gemm_bias(rec, m, n, batch)));
     if (oprec_int(rec, "residual", 0)) rec->bytes_read = checked_add(rec->bytes_read, rec->bytes_written);
     if (rec->flops == INT64_MAX || rec->bytes_read >= INT64_MAX / 2 || rec->bytes_written >= INT64_MAX / 2)
         operation_fail(r, "a product of this size is impossible");

@@ -144,6 +144,7 @@ static bool add_bias(builder *b, scout_why *why) {
     if (kind_quantised(op)) return kind_tensors_refuse(why, "feature", "a quantised product's bias is along N");
     if (strcmp(bias->text, "m") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, m);
     if (strcmp(bias->text, "scalar") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, 0, 1);
+    if (strcmp(bias->text, "each") == 0) return add_side(b, "bias", SCOUT_SIDE, op->output, b->batch, n);
     if (strcmp(bias->text, "full") == 0 && b->batch == 1) return add_side(b, "bias", SCOUT_INPUT, op->output, m, n);
     return kind_tensors_refuse(why, "feature", "a bias of this form is not covered");
 }

@@ -17,7 +17,7 @@ typedef struct gemm_problem {
     int64_t lda, ldb, ldc;                /* elements between rows as stored */
     uint32_t type_a, type_b, type_c, accumulate;
     int tf32;
-    const char *bias;         /* NULL, "n", "m", "scalar", "full" */
+    const char *bias;         /* NULL, "n", "m", "scalar", "full", "each" (of the batch: [batch,N]) */
     int residual;             /* its tensor, as large as C and laid out so; -1: none */
     op_activation activation; /* of the sum of everything */
     requantize quant;         /* sums of bytes that become bytes again */

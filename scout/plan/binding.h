@@ -20,9 +20,21 @@ typedef struct binding_fusion { /* all borrowed */
     const int *reads; /* by tensor: how often occurrences read it or what lies in it (binding_reads) */
 } binding_fusion;
 
+enum { BINDING_SLICES = 3 * FUSION_PARTS }; /* weights, biases and results of products */
+
+/* A part's tensor that is a slice of the fused operation's: all of these are to lie in one piece, or, where a constant
+ * has other readers, to be copied into one. */
+typedef struct binding_slice {
+    int part, tensor, of; /* of: the fused operation's */
+    uint64_t offset;      /* in that */
+    bool copied;
+} binding_slice;
+
 typedef struct binding_site {
-    int fused[SCOUT_MAX_TENSORS];               /* of the dataflow */
+    int fused[SCOUT_MAX_TENSORS]; /* of the dataflow; where it has slices, the first of them, or -1: they are copied */
     int parts[FUSION_PARTS][SCOUT_MAX_TENSORS]; /* -1: a number that the part is given */
+    binding_slice slices[BINDING_SLICES];
+    int slice_count;
 } binding_site;
 
 /* By tensor that has memory of its own. In the arena. */

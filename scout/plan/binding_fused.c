@@ -2,6 +2,7 @@
  * write for each other must be needed by nothing else. */
 #include "scout/plan/binding.h"
 
+#include "common/dtype.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/op.h"
 
@@ -40,9 +41,17 @@ static int output_of(const scout_op *op) {
     return -1;
 }
 
+static bool is_all_of(const binder *b, int part, uint32_t t, int at) {
+    const fusion_place *p = &b->of->parts[part].places[t];
+    const scout_tensor *own = &b->of->ops[part]->tensors[t], *whole = &b->of->fused->tensors[at];
+    return p->offset == 0 && p->stride == 0 && whole->bytes == own->bytes && whole->type == own->type;
+}
+
 /* What an earlier part has bound, and this part's tensor must be too; -1: nothing has. */
-static int bound_before(const binder *b, int part, const fusion_place *p) {
-    if (p->of[0] != '@') return named(b, p) >= 0 ? b->to->fused[named(b, p)] : -1;
+static int bound_before(const binder *b, int part, uint32_t t) {
+    const fusion_place *p = &b->of->parts[part].places[t];
+    const int at = named(b, p);
+    if (p->of[0] != '@') return at >= 0 && is_all_of(b, part, t, at) ? b->to->fused[at] : -1;
     const int from = atoi(p->of + 1), output = from >= 0 && from < part ? output_of(b->of->ops[from]) : -1;
     return output >= 0 ? b->to->parts[from][output] : -1;
 }
@@ -68,7 +77,7 @@ static bool bind_part(const binder *b, int part) {
     if ((uint32_t)from->place_count != op->tensor_count) return refuse(b, part, "has tensors without a place");
     binding_begin(to);
     for (uint32_t t = 0; t < op->tensor_count; t++) {
-        const int before = op->tensors[t].role != SCOUT_OUTPUT ? bound_before(b, part, &from->places[t]) : -1;
+        const int before = op->tensors[t].role != SCOUT_OUTPUT ? bound_before(b, part, t) : -1;
         if (before < 0) continue;
         to[t] = read_of(b, part, before, &op->tensors[t]);
         if (to[t] < 0) return refuse(b, part, "does not read what a part before it makes or reads");
@@ -79,7 +88,43 @@ static bool bind_part(const binder *b, int part) {
     return true;
 }
 
+/* Dense, and with memory of its own. A result has one place: this part's alone can lie behind others. */
+static bool is_slice(const binder *b, int part, uint32_t t) {
+    const scout_tensor *own = &b->of->ops[part]->tensors[t];
+    const operation_tensor *at = &b->flow->tensors[b->to->parts[part][t]];
+    const bool fits = own->role == SCOUT_OUTPUT ? at->producer == b->occurrences[part] : at->constant;
+    return fits && at->source < 0 && at->lie == 0 && at->bytes >= 0 && (uint64_t)at->bytes == own->bytes;
+}
+
 /* Slices have no tensor of the dataflow that is all of them. */
+static bool bind_slice(const binder *b, int part, uint32_t t, int at) {
+    const fusion_place *p = &b->of->parts[part].places[t];
+    const scout_tensor *own = &b->of->ops[part]->tensors[t], *whole = &b->of->fused->tensors[at];
+    const uint64_t offset = (uint64_t)dtype_bytes((dtype)own->type, p->offset);
+    const bool fits = p->stride == 0 && whole->type == own->type && offset + own->bytes <= whole->bytes &&
+                      offset % FUSION_ALIGNMENT == 0 && b->to->slice_count < BINDING_SLICES;
+    if (!fits || !is_slice(b, part, t))
+        return refuse(b, part, "has a slice of a tensor that is nowhere whole in the dataflow");
+    b->to->slices[b->to->slice_count++] =
+        (binding_slice){.part = part,
+                        .tensor = (int)t,
+                        .of = at,
+                        .offset = offset,
+                        .copied = own->role != SCOUT_OUTPUT && b->of->reads[b->to->parts[part][t]] > 1};
+    if (offset == 0) b->to->fused[at] = b->to->parts[part][t];
+    return true;
+}
+
+/* All slices of a tensor, where one of them is. */
+static void copy_slices(const binder *b) {
+    bool copied[SCOUT_MAX_TENSORS] = {false};
+    for (int k = 0; k < b->to->slice_count; k++)
+        copied[b->to->slices[k].of] = copied[b->to->slices[k].of] || b->to->slices[k].copied;
+    for (int k = 0; k < b->to->slice_count; k++) b->to->slices[k].copied = copied[b->to->slices[k].of];
+    for (int t = 0; t < SCOUT_MAX_TENSORS; t++)
+        if (copied[t]) b->to->fused[t] = -1;
+}
+
 static bool bind_whole(const binder *b, int part, uint32_t t) {
     const fusion_place *p = &b->of->parts[part].places[t];
     const scout_tensor *own = &b->of->ops[part]->tensors[t];
@@ -87,8 +132,7 @@ static bool bind_whole(const binder *b, int part, uint32_t t) {
     if (p->of[0] == '@' || p->of[0] == '=') return true;
     if (at < 0) return refuse(b, part, "lies in a tensor that the fused operation has not");
     const scout_tensor *whole = &b->of->fused->tensors[at];
-    if (p->offset != 0 || p->stride != 0 || whole->bytes != own->bytes || whole->type != own->type)
-        return refuse(b, part, "has a slice of a tensor that is nowhere whole in the dataflow");
+    if (!is_all_of(b, part, t, at)) return bind_slice(b, part, t, at);
     if (b->flow->tensors[b->to->parts[part][t]].lie != operation_lie((int)whole->rank, whole->dims, whole->strides))
         return refuse(b, part, "lies there by other strides than in the fused operation");
     if (whole->below > 0) return refuse(b, part, "reads numbers that are places in a table");
@@ -106,6 +150,8 @@ static bool is_written(const binder *b, int owner) {
     for (uint32_t t = 0; t < b->of->fused->tensor_count; t++)
         if (b->of->fused->tensors[t].role == SCOUT_OUTPUT && binding_owner(b->flow, b->to->fused[t]) == owner)
             return true;
+    for (int k = 0; k < b->to->slice_count; k++)
+        if (b->to->parts[b->to->slices[k].part][b->to->slices[k].tensor] == owner) return true;
     return false;
 }
 
@@ -147,12 +193,14 @@ bool binding_fused(const operation_flow *f, const int *occurrences, const bindin
                    scout_why *why) {
     const binder b = {f, occurrences, of, out, why};
     binding_begin(out->fused);
+    out->slice_count = 0;
     for (int k = 0; k < of->count; k++) {
         if (!bind_part(&b, k)) return false;
         for (uint32_t t = 0; t < of->ops[k]->tensor_count; t++)
             if (!bind_whole(&b, k, t)) return false;
     }
     if (!is_fed(&b)) return false;
+    copy_slices(&b);
     for (int k = 0; k < of->count; k++)
         if (!is_closed(&b, k)) return false;
     return true;

@@ -372,7 +372,7 @@ int replay_check_next_end(const replay *r, int tensor, size_t *bytes) {
     for (int k = tensor + 1; k < f->tensor_count; k++) {
         const operation_tensor *t = &f->tensors[k];
         const bool fits = t->bytes > 0 && (double)*bytes + (double)t->bytes <= most_ends;
-        if (t->kept && t->source < 0 && is_float(t->type) && fits && r->memory.item_of[k] >= 0) return k;
+        if (t->kept && t->source < 0 && is_float(t->type) && fits && r->memory.made[k].at >= 0) return k;
     }
     return -1;
 }
@@ -385,8 +385,7 @@ unsigned char *replay_check_ends(replay *r, int lane) {
     unsigned char *const to = malloc(bytes + 1);
     for (int k = replay_check_next_end(r, -1, &at); to && k >= 0 && answer == SCOUT_OK;
          k = replay_check_next_end(r, k, &at)) {
-        const replay_place place = {.region = REPLAY_ACTIVATIONS, .at = r->memory.item_of[k]};
-        answer = r->api->download(r->device, to + at, replay_memory_at(r, &place, lane, 0),
+        answer = r->api->download(r->device, to + at, replay_memory_at(r, &r->memory.made[k], lane, 0),
                                   (uint64_t)replay_flow(r, 0)->tensors[k].bytes, &why);
     }
     if (answer == SCOUT_LOST) replay_note(r, answer, &why);

@@ -2,6 +2,7 @@
  * the places that they have one by one, the group at its own in the second lane. */
 #include "scout/plan/replay_internal.h"
 
+#include "common/dtype.h"
 #include "common/mix.h"
 #include "scout/measure/parts.h"
 #include "scout/op/op.h"
@@ -31,6 +32,15 @@ static bool is_same_place(const replay_place *a, const replay_place *b) {
     return a->region == b->region && a->at == b->at && a->offset == b->offset;
 }
 
+static bool is_copied(const comparison *c, const replay_place *of) {
+    return of->region != REPLAY_ACTIVATIONS && c->replay->slots[of->at].copied;
+}
+
+/* Bytes in the fused operation's tensor before a part's. */
+static uint64_t offset_in(const scout_tensor *own, const fusion_place *p) {
+    return (uint64_t)dtype_bytes((dtype)own->type, p->offset);
+}
+
 /* One for each place: what a group takes twice, as a convolution's input that is its residual too, has one content. */
 static uint64_t seed_of(const comparison *c, int whole) {
     int first = 0;
@@ -43,12 +53,15 @@ static scout_answer fill_part(comparison *c, int part, uint32_t t, void *to) {
     replay *r = c->replay;
     const scout_tensor *own = &r->units[replay_part(r, c->group, part)->unit].op.tensors[t];
     const replay_place *at = &c->group->parts[part][t];
-    const int whole = whole_of(c, &replay_fusion_of(r, c->group)->parts[part].places[t]);
+    const fusion_place *place = &replay_fusion_of(r, c->group)->parts[part].places[t];
+    const int whole = whole_of(c, place);
     if (own->role == SCOUT_OUTPUT) return replay_check_fill(r, own, to, 0, &c->why);
     if (whole < 0 || fused_of(c)->tensors[whole].role == SCOUT_OUTPUT) return SCOUT_OK; /* a part before made it */
     if (at->region == REPLAY_ACTIVATIONS && c->step->places[whole].region == REPLAY_ACTIVATIONS)
         return replay_check_fill(r, &fused_of(c)->tensors[whole], to, seed_of(c, whole), &c->why);
-    if (is_same_place(at, &c->step->places[whole])) return SCOUT_OK;
+    replay_place slice = c->step->places[whole];
+    slice.offset += offset_in(own, place);
+    if (is_same_place(at, &slice) || is_copied(c, &slice)) return SCOUT_OK;
     return scout_say(&c->why, SCOUT_NO, "layout", "its %.16s lies elsewhere than that of its parts",
                      fused_of(c)->tensors[whole].name);
 }
@@ -70,10 +83,12 @@ static scout_answer find_tensors(comparison *c, int part, void **tensors) {
     return answer;
 }
 
-static scout_answer take(comparison *c, const scout_tensor *of, const void *from, unsigned char **to) {
-    *to = malloc(of->bytes + 1);
+/* Some of what the fused operation makes, or all of it. */
+static scout_answer take(comparison *c, int whole, uint64_t offset, uint64_t bytes, const void *from,
+                         unsigned char **to) {
+    if (!*to) *to = calloc(1, fused_of(c)->tensors[whole].bytes + 1);
     if (!*to) return scout_say(&c->why, SCOUT_FAILED, "memory", "the host has no memory to compare what it makes");
-    return c->replay->api->download(c->replay->device, *to, from, of->bytes, &c->why);
+    return c->replay->api->download(c->replay->device, *to + offset, from, bytes, &c->why);
 }
 
 /* What later parts write may lie where this one's outputs do: they are taken at once. */
@@ -82,9 +97,11 @@ static scout_answer take_part(comparison *c, int part, void *const *tensors) {
     const scout_op *op = &r->units[replay_part(r, c->group, part)->unit].op;
     scout_answer answer = SCOUT_OK;
     for (uint32_t t = 0; t < op->tensor_count && answer == SCOUT_OK; t++) {
-        const int whole = whole_of(c, &replay_fusion_of(r, c->group)->parts[part].places[t]);
-        if (op->tensors[t].role == SCOUT_OUTPUT && whole >= 0 && !c->want[whole])
-            answer = take(c, &op->tensors[t], tensors[t], &c->want[whole]);
+        const fusion_place *place = &replay_fusion_of(r, c->group)->parts[part].places[t];
+        const int whole = whole_of(c, place);
+        if (op->tensors[t].role == SCOUT_OUTPUT && whole >= 0)
+            answer =
+                take(c, whole, offset_in(&op->tensors[t], place), op->tensors[t].bytes, tensors[t], &c->want[whole]);
     }
     return answer;
 }
@@ -111,6 +128,15 @@ static scout_answer run_part(comparison *c, int part) {
     return answer;
 }
 
+/* The one behind part `before` in the model's order, by which memory is laid out; -1: the first. */
+static int next_part(const comparison *c, int before) {
+    const int *order = &c->replay->request->plan->order[c->group->of->first];
+    int next = -1;
+    for (int k = 0; k < c->group->of->count; k++)
+        if ((before < 0 || order[k] > order[before]) && (next < 0 || order[k] < order[next])) next = k;
+    return next;
+}
+
 static scout_answer run_whole(comparison *c) {
     replay *r = c->replay;
     const scout_op *op = fused_of(c);
@@ -124,7 +150,8 @@ static scout_answer run_whole(comparison *c) {
     replay_memory_tensors(r, c->step, 1, chosen, 0, tensors);
     if (answer == SCOUT_OK) answer = replay_check_run(r, op, chosen, tensors, &c->why);
     for (uint32_t t = 0; t < op->tensor_count && answer == SCOUT_OK; t++)
-        if (op->tensors[t].role == SCOUT_OUTPUT) answer = take(c, &op->tensors[t], tensors[t], &c->got[t]);
+        if (op->tensors[t].role == SCOUT_OUTPUT)
+            answer = take(c, (int)t, 0, op->tensors[t].bytes, tensors[t], &c->got[t]);
     return answer;
 }
 
@@ -144,7 +171,10 @@ void replay_check_group(replay *r, const replay_step *s) {
     if (replay_check_enough(u)) return;
     for (uint32_t t = 0; t < u->op.tensor_count; t++)
         if (u->op.tensors[t].role == SCOUT_OUTPUT) u->compared_bytes += u->op.tensors[t].bytes;
-    for (int k = 0; k < c.group->of->count && answer == SCOUT_OK; k++) answer = run_part(&c, k);
+    for (int k = -1, n = 0; n < c.group->of->count && answer == SCOUT_OK; n++) {
+        k = next_part(&c, k);
+        answer = run_part(&c, k);
+    }
     if (answer == SCOUT_OK) answer = run_whole(&c);
     if (answer == SCOUT_LOST) replay_note(r, answer, &c.why);
     if (answer == SCOUT_OK) {

@@ -246,7 +246,9 @@ static scout_answer compare(exact *e, int tensor, const unsigned char *end, doub
     const operation_tensor *t = &replay_flow(r, 0)->tensors[tensor];
     const uint32_t narrow = (uint32_t)t->type, type = (uint32_t)wide_type(t->type);
     const uint64_t bytes = wide_bytes(narrow, (uint64_t)t->bytes);
-    const char *const from = (char *)e->activations.at + WIDER * r->memory.items[0][r->memory.item_of[tensor]];
+    const replay_place *p = &r->memory.made[tensor];
+    const char *const from =
+        (char *)e->activations.at + WIDER * r->memory.items[0][p->at] + wide_bytes(narrow, p->offset);
     unsigned char *const made = malloc(bytes);
     if (!made) return scout_say(&e->why, SCOUT_FAILED, "memory", "the host has no memory to compare what it makes");
     replay_tell(r, NULL, "verify", 600);

@@ -37,6 +37,8 @@ typedef struct replay_slot { /* a piece of a region that is filled */
     const void *given; /* its content; NULL: random numbers */
     const char *equal; /* all of it is this number (fusion_place.of); NULL: it is not */
     bool read;         /* of a weight: some plan reads it as it is; else it is made only to be packed */
+    bool copied;       /* its content is that of others, one behind the other */
+    bool source;       /* others are copied from it */
     bool placed;       /* it has its offset */
     replay_region region;
 } replay_slot;
@@ -121,7 +123,7 @@ typedef struct replay_memory {
     uint64_t gap;                   /* that a region may begin behind where its memory does */
     int shared;                     /* occurrences of an operation share so many weights; 0: each has its own */
     uint64_t weight_bytes, packed_bytes[REPLAY_LANES];
-    int *item_of;                                          /* by tensor: its item; -1: no step makes it */
+    replay_place *made;                                    /* by tensor: where; `at` -1: no step makes it */
     uint64_t *items[REPLAY_ORDERS];                        /* by item: where it lies among the activations */
     uint64_t activation_bytes[REPLAY_ORDERS], least_bytes; /* least: of the first lane's activations */
 } replay_memory;

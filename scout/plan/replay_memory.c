@@ -9,6 +9,7 @@
 #include "scout/plan/place.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -20,14 +21,22 @@ static const double copies_share = 0.6, model_share = 0.9; /* of the free memory
 
 /* ---- which tensor is where ---- */
 
+/* Where a tensor lies: in one that has memory of its own, or in a piece that slices of a group's tensor share, which
+ * their first one stands for. */
+typedef struct home {
+    int tensor;
+    uint64_t offset, bytes; /* in it, and of all of it */
+} home;
+
 /* Everything that is found once for each tensor of the dataflow. */
 typedef struct layout {
     replay *replay;
     int (*bound)[SCOUT_MAX_TENSORS]; /* by step: of the dataflow; -1: not found */
-    int *item;                       /* by tensor: its item; -1: no step makes it */
-    int *slot;                       /* by tensor: its slot; -1: none yet */
+    home *homes;                     /* by tensor: that of itself */
+    int *item;                       /* by home: its item; -1: no step makes it */
+    int *slot;                       /* by home: its slot; -1: none yet */
     int *input_slot;                 /* by unit and tensor: of what was not found */
-    int *tensors, item_count;        /* by item */
+    int item_count;
 } layout;
 
 static const scout_op *op_of(const replay *r, const replay_step *s) { return &r->units[s->unit].op; }
@@ -92,6 +101,31 @@ static const int *bind_step(layout *l, int k) {
     return l->bound[k];
 }
 
+static void find_homes(layout *l) {
+    replay *r = l->replay;
+    const operation_flow *f = replay_flow(r, 1);
+    l->homes = arena_array(&r->arena, home, f->tensor_count);
+    for (int k = 0; k < f->tensor_count; k++) l->homes[k] = (home){.tensor = k, .bytes = (uint64_t)f->tensors[k].bytes};
+    for (int k = r->single_count; k < r->step_count; k++) {
+        const binding_site *site = &r->groups[k - r->single_count].site;
+        for (int n = 0; n < site->slice_count && replay_takes_part(r, &r->steps[k]); n++) {
+            const binding_slice *s = &site->slices[n];
+            if (s->copied) continue;
+            l->homes[site->parts[s->part][s->tensor]] =
+                (home){site->fused[s->of], s->offset, op_of(r, &r->steps[k])->tensors[s->of].bytes};
+        }
+    }
+}
+
+/* Of a view as well. */
+static home home_of(const layout *l, int tensor) {
+    const operation_flow *f = replay_flow(l->replay, 1);
+    if (tensor < 0) return (home){.tensor = -1};
+    home of = l->homes[binding_owner(f, tensor)];
+    of.offset += (uint64_t)f->tensors[tensor].offset;
+    return of;
+}
+
 static void bind_all(layout *l) {
     replay *r = l->replay;
     for (int k = 0; k < r->step_count; k++) {
@@ -100,9 +134,8 @@ static void bind_all(layout *l) {
         const int *bound = bind_step(l, k);
         memcpy(l->bound[k], bound, sizeof l->bound[k]);
         for (uint32_t t = 0; t < op->tensor_count; t++) {
-            if (op->tensors[t].role != SCOUT_OUTPUT || bound[t] < 0 || l->item[bound[t]] >= 0) continue;
-            l->item[bound[t]] = l->item_count;
-            l->tensors[l->item_count++] = bound[t];
+            const int tensor = op->tensors[t].role == SCOUT_OUTPUT ? home_of(l, bound[t]).tensor : -1;
+            if (tensor >= 0 && l->item[tensor] < 0) l->item[tensor] = l->item_count++;
         }
     }
 }
@@ -122,8 +155,11 @@ static place_item *items_of(layout *l, int order) {
         for (uint32_t t = 0; t < op->tensor_count; t++) {
             const int tensor = op->tensors[t].role == SCOUT_OUTPUT ? l->bound[step][t] : -1;
             if (tensor < 0) continue;
-            items[l->item[tensor]] = lives[tensor];
-            items[l->item[tensor]].bytes = (uint64_t)f->tensors[tensor].bytes;
+            const home in = l->homes[tensor];
+            place_item *item = &items[l->item[in.tensor]];
+            if (item->bytes == 0 || lives[tensor].from < item->from) item->from = lives[tensor].from;
+            if (item->bytes == 0 || lives[tensor].to > item->to) item->to = lives[tensor].to;
+            item->bytes = in.bytes;
         }
     }
     return items;
@@ -152,23 +188,21 @@ static uint64_t place_order(layout *l, int order) {
  * step that makes any numbers. */
 static replay_place place_activation(layout *l, const replay_step *s, uint32_t t, int tensor) {
     replay *r = l->replay;
-    const operation_flow *f = replay_flow(r, 1);
     const scout_op *op = op_of(r, s);
     const scout_tensor *want = &op->tensors[t];
-    const int owner = tensor >= 0 ? binding_owner(f, tensor) : -1;
-    const uint64_t offset = tensor >= 0 ? (uint64_t)f->tensors[tensor].offset : 0;
-    const bool made = owner >= 0 && l->item[owner] >= 0, bounded = want->role != SCOUT_OUTPUT && want->below > 0;
-    if (made && !bounded) return (replay_place){REPLAY_ACTIVATIONS, l->item[owner], offset};
-    if (made && tensor >= 0) r->places_found--;
-    const bool own = owner < 0 || made;
+    const home in = home_of(l, tensor);
+    const bool made = tensor >= 0 && l->item[in.tensor] >= 0, bounded = want->role != SCOUT_OUTPUT && want->below > 0;
+    if (made && !bounded) return (replay_place){REPLAY_ACTIVATIONS, l->item[in.tensor], in.offset};
+    if (made) r->places_found--;
+    const bool own = tensor < 0 || made;
     r->own_numbers = r->own_numbers || (own && s->flow > 0);
-    int *slot = own ? &l->input_slot[s->unit * SCOUT_MAX_TENSORS + (int)t] : &l->slot[owner];
-    const uint64_t bytes = own ? want->bytes : (uint64_t)f->tensors[owner].bytes;
+    int *slot = own ? &l->input_slot[s->unit * SCOUT_MAX_TENSORS + (int)t] : &l->slot[in.tensor];
+    const uint64_t bytes = own ? want->bytes : in.bytes;
     if (*slot < 0)
         *slot = add_slot(r, REPLAY_INPUTS, bytes, op, want, NULL);
     else
         share_slot(r, *slot, op, want);
-    return (replay_place){REPLAY_INPUTS, *slot, own ? 0 : offset};
+    return (replay_place){REPLAY_INPUTS, *slot, own ? 0 : in.offset};
 }
 
 static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, int tensor) {
@@ -178,20 +212,19 @@ static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, 
     const scout_tensor *want = &u->op.tensors[t];
     const void *given = u->weights.bytes && u->weights.tensor == t ? u->weights.bytes : NULL;
     const int owner = tensor >= 0 ? binding_owner(f, tensor) : -1;
+    const home in = home_of(l, tensor);
     /* A weight whose zeros matter is all of its tensor, and no other operation's. */
-    const bool shares =
-        owner >= 0 && (!given || ((uint64_t)f->tensors[owner].bytes == want->bytes && l->slot[owner] < 0));
+    const bool shares = owner >= 0 && (!given || (in.bytes == want->bytes && l->slot[in.tensor] < 0));
     r->own_numbers = r->own_numbers || (s->flow > 0 && (owner < 0 || owner >= replay_flow(r, 0)->tensor_count));
-    int *slot = shares ? &l->slot[owner] : NULL;
+    int *slot = shares ? &l->slot[in.tensor] : NULL;
     if (slot && *slot >= 0 && r->slots[*slot].region == REPLAY_WEIGHTS) {
         share_slot(r, *slot, &u->op, want);
-        return (replay_place){REPLAY_WEIGHTS, *slot, (uint64_t)f->tensors[tensor].offset};
+        return (replay_place){REPLAY_WEIGHTS, *slot, in.offset};
     }
     if (slot && *slot >= 0) slot = NULL; /* it lies among the inputs */
-    const int added =
-        add_slot(r, REPLAY_WEIGHTS, slot ? (uint64_t)f->tensors[owner].bytes : want->bytes, &u->op, want, given);
+    const int added = add_slot(r, REPLAY_WEIGHTS, slot ? in.bytes : want->bytes, &u->op, want, given);
     if (slot) *slot = added;
-    return (replay_place){REPLAY_WEIGHTS, added, slot ? (uint64_t)f->tensors[tensor].offset : 0};
+    return (replay_place){REPLAY_WEIGHTS, added, slot ? in.offset : 0};
 }
 
 /* The dataflow decides, and the role where it does not know. What a plan packs is there before a step makes anything.
@@ -211,6 +244,10 @@ static void place_tensors(layout *l, const replay_step *s, const int *bound, rep
             stays(l->replay, s, t, bound[t]) ? place_constant(l, s, t, bound[t]) : place_activation(l, s, t, bound[t]);
 }
 
+static const replay_place *group_place(const replay *r, const replay_group *g, int tensor) {
+    return &r->steps[r->single_count + (g - r->groups)].places[tensor];
+}
+
 /* A group's parts, as they are bound in it: for its check. What the group takes to be a number is that for its parts
  * as well, so that both lanes compute the same. */
 static void place_group(layout *l, const replay_group *g) {
@@ -223,6 +260,12 @@ static void place_group(layout *l, const replay_group *g) {
             const replay_place *own = &s->places[t];
             if (places[t].of[0] == '=' && own->region != REPLAY_ACTIVATIONS) r->slots[own->at].equal = places[t].of;
         }
+    }
+    for (int n = 0; n < g->site.slice_count; n++) {
+        const binding_slice *s = &g->site.slices[n];
+        if (!s->copied) continue;
+        r->slots[group_place(r, g, s->of)->at].copied = true;
+        r->slots[g->parts[s->part][s->tensor].at].source = true;
     }
 }
 
@@ -242,9 +285,11 @@ void replay_memory_plan(replay *r) {
     l.item = minus_ones(&r->arena, f->tensor_count);
     l.slot = minus_ones(&r->arena, f->tensor_count);
     l.input_slot = minus_ones(&r->arena, (int64_t)r->unit_count * SCOUT_MAX_TENSORS);
-    l.tensors = arena_array(&r->arena, int, f->tensor_count);
+    find_homes(&l);
     bind_all(&l);
-    r->memory.item_of = l.item;
+    r->memory.made = arena_array(&r->arena, replay_place, f->tensor_count);
+    for (int k = 0; k < f->tensor_count; k++)
+        r->memory.made[k] = (replay_place){REPLAY_ACTIVATIONS, l.item[l.homes[k].tensor], l.homes[k].offset};
     uint64_t *each = r->memory.activation_bytes, most = 0;
     for (int k = 0; k < (replay_turns(r) ? REPLAY_ORDERS : REPLAY_LANES); k++) {
         each[k] = place_order(&l, k);
@@ -272,7 +317,8 @@ static replay_slot *slot_of(const replay *r, const replay_place *p) {
 
 /* What a weight that all plans pack is packed from is made and forgotten. */
 static void mark_read(replay *r) {
-    for (size_t k = 0; k < r->slot_count; k++) r->slots[k].read = r->slots[k].region != REPLAY_WEIGHTS;
+    for (size_t k = 0; k < r->slot_count; k++)
+        r->slots[k].read = r->slots[k].region != REPLAY_WEIGHTS || r->slots[k].copied || r->slots[k].source;
     for (int k = 0; k < r->step_count; k++) {
         const replay_step *s = &r->steps[k];
         const replay_unit *u = &r->units[s->unit];
@@ -300,7 +346,7 @@ static void lay_out(replay *r, int limit) {
     uint64_t at[REPLAY_REGIONS] = {0};
     for (size_t k = 0; k < r->slot_count; k++) {
         replay_slot *s = &r->slots[k];
-        s->placed = s->region != REPLAY_WEIGHTS || (s->read && limit == 0);
+        s->placed = s->region != REPLAY_WEIGHTS || (s->read && (limit == 0 || s->copied));
         s->offset = 0; /* or placed below, by step */
         if (!s->placed) continue;
         s->offset = at[s->region];
@@ -448,7 +494,33 @@ static scout_answer fill_slots(replay *r, scout_why *why) {
     for (size_t k = 0; k < r->slot_count && answer == SCOUT_OK; k++) {
         const replay_slot *s = &r->slots[k];
         for (uint32_t c = 0; c < (s->region == REPLAY_WEIGHTS ? r->memory.copies : 1) && answer == SCOUT_OK; c++)
-            if (s->read && s->bytes > 0) answer = replay_memory_fill(r, k, c, slot_at(r, s, c), why);
+            if (s->read && s->bytes > 0 && !s->copied) answer = replay_memory_fill(r, k, c, slot_at(r, s, c), why);
+    }
+    return answer;
+}
+
+/* One slice of a group's constant, from where its part reads it. */
+static scout_answer copy_slice(replay *r, const replay_group *g, const binding_slice *s, uint32_t copy,
+                               scout_why *why) {
+    const uint64_t bytes = r->units[replay_part(r, g, s->part)->unit].op.tensors[s->tensor].bytes;
+    void *const held = malloc(bytes + 1);
+    char *const to = replay_memory_at(r, group_place(r, g, s->of), 0, copy);
+    if (!held) return scout_say(why, SCOUT_NO_MEMORY, "memory", "the host has no memory for a constant of a group");
+    scout_answer answer =
+        r->api->download(r->device, held, replay_memory_at(r, &g->parts[s->part][s->tensor], 0, copy), bytes, why);
+    if (answer == SCOUT_OK) answer = r->api->upload(r->device, to + s->offset, held, bytes, why);
+    free(held);
+    return answer;
+}
+
+static scout_answer copy_slices(replay *r, scout_why *why) {
+    scout_answer answer = SCOUT_OK;
+    for (int k = r->single_count; k < r->step_count; k++) {
+        const replay_group *g = &r->groups[k - r->single_count];
+        if (!replay_takes_part(r, &r->steps[k])) continue;
+        for (int n = 0; n < g->site.slice_count; n++)
+            for (uint32_t c = 0; g->site.slices[n].copied && c < r->memory.copies && answer == SCOUT_OK; c++)
+                answer = copy_slice(r, g, &g->site.slices[n], c, why);
     }
     return answer;
 }
@@ -551,6 +623,7 @@ scout_answer replay_memory_open(replay *r, scout_why *why) {
     scout_answer answer = size_up(r, why);
     for (int k = 0; k < REPLAY_REGIONS && answer == SCOUT_OK; k++) answer = allocate(r, (replay_region)k, why);
     if (answer == SCOUT_OK) answer = fill_slots(r, why);
+    if (answer == SCOUT_OK) answer = copy_slices(r, why);
     if (answer == SCOUT_OK && r->memory.bytes[REPLAY_ACTIVATIONS] > 0)
         answer = r->api->fill(r->device, r->memory.base[REPLAY_ACTIVATIONS], r->memory.bytes[REPLAY_ACTIVATIONS],
                               SCOUT_FP32, SCOUT_FILL_NORMAL, mix_bits(r->pass.seed ^ 1), why);

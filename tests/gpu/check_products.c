@@ -47,7 +47,8 @@ static double host_product(const gpu_product *p, const gpu_operation *o, const h
     const int residual = op_tensor(&o->op, "residual");
     if (residual >= 0) sum += value_at(h->data[residual], p->c, (b * p->m + i) * p->n + j);
     if (bias < 0) return host_activation(p->activation, sum);
-    const int64_t at = strcmp(p->bias, "n") == 0      ? j
+    const int64_t at = strcmp(p->bias, "each") == 0   ? b * p->n + j
+                       : strcmp(p->bias, "n") == 0    ? j
                        : strcmp(p->bias, "m") == 0    ? i
                        : strcmp(p->bias, "full") == 0 ? i * p->n + j
                                                       : 0;
@@ -133,7 +134,10 @@ static void check_references(void) {
                                  NULL,         int4,         false,
                                  NULL,         false};
                 if (int4 && (l != 1 || p.batch > 1)) continue;
-                p.bias = p.batch == 1 && types[t].a != SCOUT_INT8 ? biases[(t + l + s) % 5] : NULL;
+                p.bias = types[t].a == SCOUT_INT8 ? NULL
+                         : p.batch == 1           ? biases[(t + l + s) % 5]
+                         : t % 2                  ? "each"
+                                                  : NULL;
                 p.shared = p.batch > 1 && (t + l) % 2;
                 check_reference(&p, seed++);
             }
@@ -308,7 +312,7 @@ static void check_libraries(void) {
                     char text[160];
                     if (types[t].narrow == 2 && (l != 1 || s == 2 || !weight)) continue;
                     if (types[t].narrow == 2) p.k = 1024;
-                    p.bias = p.batch == 1 && !types[t].narrow ? biases[(t + l + s) % 3] : NULL;
+                    p.bias = types[t].narrow ? NULL : p.batch == 1 ? biases[(t + l + s) % 3] : l % 2 ? "each" : NULL;
                     p.shared = p.batch > 1 && weight;
                     const tried r = check_library(&p, seed++, 6, false);
                     const bool expected = !types[t].narrow || l == 1 || (l == 0 && weight);

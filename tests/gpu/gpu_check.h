@@ -140,13 +140,17 @@ static inline void gpu_operation_of(const gpu_product *p, gpu_operation *o) {
     if (p->bias) {
         const bool full = strcmp(p->bias, "full") == 0;
         scout_tensor *const t = &o->tensors[op->tensor_count++];
-        gpu_matrix(t, "bias", full ? SCOUT_INPUT : SCOUT_SIDE, p->c, 1, full ? p->m : 1,
+        const bool rows = full || strcmp(p->bias, "each") == 0;
+        gpu_matrix(t, "bias", full ? SCOUT_INPUT : SCOUT_SIDE, p->c, 1,
+                   full   ? p->m
+                   : rows ? p->batch
+                          : 1,
                    strcmp(p->bias, "m") == 0        ? p->m
                    : strcmp(p->bias, "scalar") == 0 ? 1
                                                     : p->n,
                    true);
-        t->rank = full ? 2 : 1;
-        t->strides[0] = full ? p->n : 1, t->strides[1] = full;
+        t->rank = rows ? 2 : 1;
+        t->strides[0] = rows ? p->n : 1, t->strides[1] = rows;
         o->fields[op->field_count++] = (scout_field){"bias", 0, p->bias};
     }
     if (p->residual) {

@@ -111,6 +111,8 @@ static scout_answer describe_plan(const scout_op *op, way w, scout_plan *plan, s
     plan->way = w;
     if (answer == SCOUT_OK && w.pass) answer = cpu_gemm_tail_of(op, &plan->tail, why);
     if (answer != SCOUT_OK) return answer;
+    if (!w.pass && p.bias && strcmp(p.bias, "each") == 0) /* the library's reference adds it: 400 times as slow */
+        return refuse(plan->p.lib, &p, true, dnnl_unimplemented, why);
     dnnl_status_t status = dnnl_invalid_arguments;
     if (describe_all(op, &p, plan, bias, md)) status = describe_product(plan, &p, md, op->workspace_limit);
     for (int k = 0; k < PARTS; k++) {

@@ -296,6 +296,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (bias >= 0 && p.bias && p.quant.is &&
         ((strcmp(p.bias, "n") != 0 && strcmp(p.bias, "m") != 0) || op->tensors[bias].type != SCOUT_INT32))
         return scout_say(why, SCOUT_NO, "epilogue", "a quantised product's bias is int32 along M or N");
+    if (p.bias && strcmp(p.bias, "each") == 0)
+        return scout_say(why, SCOUT_NO, "epilogue", "products of bytes have one bias for all of a batch");
     if (bias >= 0 && !p.quant.is && !cpu_convert_known(op->tensors[bias].type))
         return scout_say(why, SCOUT_NO, "type", "adds a bias of fp32, fp16 or bf16");
     if (p.quant.is ? !requantize_activation(&p.activation) : p.activation.function != ACTIVATION_PLAIN)

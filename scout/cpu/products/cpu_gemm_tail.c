@@ -48,7 +48,7 @@ WAY(avx512, WIDE_AVX512)
 /* --- the pass --- */
 
 scout_answer cpu_gemm_tail_of(const scout_op *op, cpu_gemm_tail *out, scout_why *why) {
-    static const char *const forms[] = {"n", "m", "scalar", "full"};
+    static const char *const forms[] = {"n", "m", "scalar", "full", "each"};
     const cpu_info *c = cpu_info_get();
     *out = (cpu_gemm_tail){.p = gemm_problem_of(op), .bias = op_tensor(op, "bias")};
     const gemm_problem *p = &out->p;
@@ -72,10 +72,12 @@ static const void *at(const void *base, uint32_t type, int64_t element) {
     return (const char *)base + element * cpu_convert_size(type);
 }
 
-static void add_bias(const cpu_gemm_tail *t, const void *bias, int64_t row, int64_t first, int64_t count, float *sums) {
+static void add_bias(const cpu_gemm_tail *t, const void *bias, int64_t product, int64_t row, int64_t first,
+                     int64_t count, float *sums) {
     const char form = t->p.bias[0];
-    const bool by_row = form == 'm' || form == 'f', by_column = form == 'n' || form == 'f';
-    const int64_t from = (by_row ? row * (by_column ? t->p.n : 1) : 0) + (by_column ? first : 0);
+    const bool by_row = form == 'm' || form == 'f', each = form == 'e', by_column = form == 'n' || form == 'f' || each;
+    const int64_t line = each ? product : by_row ? row : 0;
+    const int64_t from = line * (by_column ? t->p.n : 1) + (by_column ? first : 0);
     float values[PIECE];
     t->way->load(t->type_bias, at(bias, t->type_bias, from), by_column ? count : 1, values);
     t->way->add(by_column ? values : NULL, values[0], count, sums);
@@ -86,7 +88,7 @@ void cpu_gemm_tail_row(const cpu_gemm_tail *t, void *const *tensors, int64_t pro
     const gemm_problem *p = &t->p;
     const int64_t place = product * p->stride_c + row * p->ldc + first;
     float other[PIECE];
-    if (t->bias >= 0) add_bias(t, tensors[t->bias], row, first, count, sums);
+    if (t->bias >= 0) add_bias(t, tensors[t->bias], product, row, first, count, sums);
     if (p->residual >= 0) {
         t->way->load(p->type_c, at(tensors[p->residual], p->type_c, place), count, other);
         t->way->add(other, 0, count, sums);

@@ -9,8 +9,12 @@ static scout_answer find_bias(const scout_op *op, void *const *tensors, cpu_line
     const gemm_problem *p = &l->p;
     static const struct {
         const char *kind;
-        bool by_row, by_column;
-    } kinds[] = {{"n", false, true}, {"m", true, false}, {"scalar", false, false}, {"full", true, true}};
+        bool by_row, by_column, by_product;
+    } kinds[] = {{"n", false, true, false},
+                 {"m", true, false, false},
+                 {"scalar", false, false, false},
+                 {"full", true, true, false},
+                 {"each", false, true, true}};
     const int index = op_tensor(op, "bias");
     if (!p->bias) return SCOUT_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0] && index >= 0; k++) {
@@ -19,7 +23,9 @@ static scout_answer find_bias(const scout_op *op, void *const *tensors, cpu_line
         l->bias = tensors[index], l->bias_type = t->type;
         l->bias_column = kinds[k].by_column;
         l->bias_row = !kinds[k].by_row ? 0 : kinds[k].by_column ? p->n : 1;
-        l->bias_batch = kinds[k].by_row && kinds[k].by_column && t->rank == 3 ? t->strides[0] : 0;
+        l->bias_batch = kinds[k].by_product                                     ? p->n
+                        : kinds[k].by_row && kinds[k].by_column && t->rank == 3 ? t->strides[0]
+                                                                                : 0;
         return SCOUT_OK;
     }
     return scout_say(why, SCOUT_NO, "epilogue", "no reference for a bias of kind \"%.30s\"", p->bias);

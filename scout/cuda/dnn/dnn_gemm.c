@@ -47,8 +47,9 @@ static dnn_desc tell_matrix(dnn_graph *g, const scout_op *op, int place, cudnnDa
 
 static dnn_desc tell_bias(dnn_graph *g, const scout_op *op, const gemm_problem *p, cudnnDataType_t type) {
     const int place = op_tensor(op, "bias");
-    const bool rows = p->bias[0] == 'm' || p->bias[0] == 'f', cols = p->bias[0] == 'n' || p->bias[0] == 'f';
-    const int64_t dims[] = {1, rows ? p->m : 1, cols ? p->n : 1};
+    const bool rows = p->bias[0] == 'm' || p->bias[0] == 'f', each = p->bias[0] == 'e',
+               cols = p->bias[0] == 'n' || p->bias[0] == 'f' || each;
+    const int64_t dims[] = {each ? p->batch : 1, rows ? p->m : 1, cols ? p->n : 1};
     const int64_t strides[] = {dims[1] * dims[2], dims[2], 1};
     return place < 0 ? NULL : dnn_tensor(g, place + 1, type, 3, dims, strides);
 }

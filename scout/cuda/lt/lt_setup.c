@@ -66,8 +66,10 @@ static const struct {
     {ACTIVATION_GELU_TANH, CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS},
 };
 
+static bool has_bias(const gemm_problem *p, const char *form) { return p->bias && strcmp(p->bias, form) == 0; }
+
 static bool setup_epilogue(const gemm_problem *p, cublasLtEpilogue_t *epilogue) {
-    const bool vector = p->bias && strcmp(p->bias, "n") == 0;
+    const bool vector = has_bias(p, "n") || has_bias(p, "each");
     for (size_t k = 0; k < sizeof epilogues / sizeof epilogues[0]; k++) {
         if (epilogues[k].function != p->activation.function) continue;
         if (p->activation.function == ACTIVATION_RELU && p->activation.alpha != 0) continue;
@@ -93,12 +95,12 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
         return scout_say(why, SCOUT_NO, "epilogue",
                          "cuBLASLt's epilogues are relu and the tanh form of gelu, not %.40s",
                          op_text(op, "activation"));
-    if (p.bias && ((strcmp(p.bias, "n") != 0 && strcmp(p.bias, "full") != 0) || !bias))
+    if (p.bias && ((!has_bias(&p, "n") && !has_bias(&p, "each") && !has_bias(&p, "full")) || !bias))
         return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt adds a bias along N or a matrix, not a bias of kind %s",
                          p.bias);
-    if (p.bias && strcmp(p.bias, "full") == 0 && p.residual >= 0)
+    if (has_bias(&p, "full") && p.residual >= 0)
         return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt adds one matrix, not a bias and a residual");
-    if (p.bias && strcmp(p.bias, "full") == 0 && p.batch != 1)
+    if (has_bias(&p, "full") && p.batch != 1)
         return scout_say(why, SCOUT_NO, "epilogue", "a matrix is added only without a batch");
     return SCOUT_OK;
 }
@@ -174,6 +176,8 @@ static cublasStatus_t setup_product(const lt_table *lt, const gemm_problem *p, c
         s = setup_set(lt, out, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (s == CUBLAS_STATUS_SUCCESS && out->bias >= 0)
         s = setup_set(lt, out, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type, sizeof bias_type);
+    if (s == CUBLAS_STATUS_SUCCESS && has_bias(p, "each"))
+        s = setup_set(lt, out, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &p->n, sizeof p->n);
     return s;
 }
 
@@ -184,7 +188,7 @@ scout_answer lt_setup_make(const lt_table *lt, const scout_op *op, lt_way way, l
     memset(out, 0, sizeof *out);
     if (!t) return scout_say(why, SCOUT_NO, "type", "cuBLASLt has no product of these types");
     const int bias = op_tensor(op, "bias");
-    const bool full = p.bias && strcmp(p.bias, "full") == 0;
+    const bool full = has_bias(&p, "full");
     out->bias = p.bias && !full ? bias : -1;
     out->full = full ? bias : p.residual;
     out->alpha = (float)p.alpha, out->alpha_whole = (int32_t)p.alpha, out->alpha_double = p.alpha;

@@ -75,6 +75,8 @@ static scout_answer tail_of(const scout_op *op, tail *out, scout_why *why) {
         return scout_say(why, SCOUT_NO, "layout", "the epilogue kernel needs a dense output");
     if (p.bias && (bias < 0 || op->tensors[bias].type != p.type_c))
         return scout_say(why, SCOUT_NO, "type", "the bias must be of the output's type");
+    if (p.bias && strcmp(p.bias, "each") == 0 && p.batch > 1)
+        return scout_say(why, SCOUT_NO, "epilogue", "the epilogue kernel has one bias for all products of a batch");
     *out = (tail){.elements = all,
                   .step = 1,
                   .channels = p.n,

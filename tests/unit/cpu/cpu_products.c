@@ -102,8 +102,9 @@ void cpu_products_make(problem *p, const product *w, uint64_t seed) {
     tensor(p, "c", SCOUT_OUTPUT, w->type_c, w->batch, w->m, w->n);
     if (w->bias) {
         const bool rows = strcmp(w->bias, "m") == 0 || strcmp(w->bias, "full") == 0;
-        const bool cols = strcmp(w->bias, "n") == 0 || strcmp(w->bias, "full") == 0;
-        tensor(p, "bias", SCOUT_SIDE, w->type_c, 1, rows ? w->m : 1, cols ? w->n : 1);
+        const bool each = strcmp(w->bias, "each") == 0;
+        const bool cols = strcmp(w->bias, "n") == 0 || strcmp(w->bias, "full") == 0 || each;
+        tensor(p, "bias", SCOUT_SIDE, w->type_c, 1, each ? w->batch : rows ? w->m : 1, cols ? w->n : 1);
     }
     if (w->residual) tensor(p, "residual", SCOUT_INPUT, w->type_c, w->batch, w->m, w->n);
     if (w->block) tensor(p, "scales", SCOUT_SIDE, w->type_a, 1, w->n, (w->k + w->block - 1) / w->block);
@@ -171,11 +172,12 @@ void cpu_products_say(const problem *p, const char *subject, const scout_verdict
 
 /* --- the oracle --- */
 
-static double bias_at(const problem *p, int64_t row, int64_t column) {
+static double bias_at(const problem *p, int64_t batch, int64_t row, int64_t column) {
     const int index = op_tensor(&p->op, "bias");
     if (index < 0) return 0;
     const bool rows = strcmp(p->w.bias, "m") == 0 || strcmp(p->w.bias, "full") == 0;
     const bool cols = strcmp(p->w.bias, "n") == 0 || strcmp(p->w.bias, "full") == 0;
+    if (strcmp(p->w.bias, "each") == 0) return cpu_products_at(p, index, batch * p->w.n + column);
     return cpu_products_at(p, index, (rows ? row * (cols ? p->w.n : 1) : 0) + (cols ? column : 0));
 }
 
@@ -209,7 +211,7 @@ void cpu_products_triple_loop(const problem *p) {
                         b *= cpu_products_at(p, scales, j * ((w->k + w->block - 1) / w->block) + k / w->block);
                     sum += cpu_products_at(p, GEMM_A, a0 + (ta ? k * w->m + i : i * w->k + k)) * b;
                 }
-                sum += bias_at(p, i, j);
+                sum += bias_at(p, g, i, j);
                 const int residual = op_tensor(&p->op, "residual");
                 if (residual >= 0) sum += cpu_products_at(p, residual, (g * w->m + i) * w->n + j);
                 if (w->activation) sum = activated(w, sum);

@@ -128,11 +128,11 @@ static void candidates_are_right_in_batches(void) {
 }
 
 static void candidates_are_right_with_a_bias(void) {
-    static const char *const kinds[] = {"n", "m", "scalar", "full"};
+    static const char *const kinds[] = {"n", "m", "scalar", "full", "each"};
     tally tallies[64] = {{0, 0, 0}};
-    for (size_t k = 0; k < 4; k++)
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         for (int64_t batch = 1; batch < 4; batch += 2) {
-            product w = cpu_products_want(2, k, 0, batch);
+            product w = cpu_products_want(2, k % 4, 0, batch);
             w.bias = kinds[k];
             run_all(&w, k, tallies);
         }

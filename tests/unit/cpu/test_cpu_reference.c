@@ -19,9 +19,9 @@ static void reference_agrees_with_a_triple_loop(void) {
 }
 
 static void reference_reads_biases_and_scaled_weights(void) {
-    static const char *const kinds[] = {"n", "m", "scalar", "full"};
-    for (size_t k = 0; k < 4; k++) {
-        product w = cpu_products_want(7, k, 0, 1);
+    static const char *const kinds[] = {"n", "m", "scalar", "full", "each"};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        product w = cpu_products_want(7, k % 4, 0, 1);
         w.bias = kinds[k];
         cpu_products_check_reference(&w, k);
         w.batch = 3;

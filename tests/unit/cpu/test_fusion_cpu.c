@@ -68,7 +68,10 @@ static const char *const products[] = {"\"gemm+bias\",\"ops\":[\"g\",\"bias\"],\
                                        "\"gemm+residual\",\"ops\":[\"g\",\"bias\",\"res\"],\"saved_bytes\":8",
                                        "\"gemm+residual\",\"ops\":[\"g1\",\"add1\"],\"saved_bytes\":8",
                                        "\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gq\",\"gq\"],\"saved_bytes\":8",
+                                       "\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gv\"],\"saved_bytes\":8",
                                        "\"gemm+gemm shared input\",\"ops\":[\"gt\",\"gu\"],\"saved_bytes\":8",
+                                       "\"gemm+gemm shared input+bias\",\"ops\":[\"gq\",\"gq\",\"addq\",\"addq\"],"
+                                       "\"saved_bytes\":8",
                                        "\"gemm+gemm shared input+bias\",\"ops\":[\"g1\",\"g1\",\"add1\",\"add1\"],"
                                        "\"saved_bytes\":8",
                                        "\"conv+bn+activation\",\"ops\":[\"cb\",\"bn\",\"crelu\"],\"saved_bytes\":8",

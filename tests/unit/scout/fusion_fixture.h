@@ -10,11 +10,17 @@ static fusion_list fusions;
 
 /* Of the type TYPE, whose elements are of SIZE bytes: a product of 12 x 40 by 24 and what may follow it, norms and
  * softmax of the same rows, convolutions, passes. Bytes are as extract_ops counts them. */
-static const char fusion_ops[] =
+static const char *const fusion_ops[] = {
     "{\"id\":\"g\",\"op\":\"gemm\",\"shape\":[12,40,24],\"layout\":\"nn\",T,W,\"weight_side\":\"b\",\"macs\":11520,"
     "\"flops\":23040,\"bytes_read\":S1248,\"bytes_written\":S480},"
     "{\"id\":\"gq\",\"op\":\"gemm\",\"shape\":[12,128,24],\"layout\":\"nn\",T,W,\"weight_side\":\"b\",\"macs\":36864,"
     "\"flops\":73728,\"bytes_read\":S3360,\"bytes_written\":S1536},"
+    "{\"id\":\"gv\",\"op\":\"gemm\",\"shape\":[12,64,24],\"layout\":\"nn\",T,W,\"weight_side\":\"b\",\"macs\":18432,"
+    "\"flops\":36864,\"bytes_read\":S1824,\"bytes_written\":S768},"
+    "{\"id\":\"addq\",\"op\":\"elementwise\",\"what\":\"add\",\"shape\":[12,128],\"inputs\":\"tensor,vector\",T,"
+    "\"flops\":1536,\"bytes_read\":S1664,\"bytes_written\":S1536},"
+    "{\"id\":\"addv\",\"op\":\"elementwise\",\"what\":\"add\",\"shape\":[12,64],\"inputs\":\"tensor,vector\",T,"
+    "\"flops\":768,\"bytes_read\":S832,\"bytes_written\":S768},"
     "{\"id\":\"gt\",\"op\":\"gemm\",\"shape\":[12,128,24],\"layout\":\"nt\",T,W,\"weight_side\":\"b\",\"macs\":36864,"
     "\"flops\":73728,\"bytes_read\":S3360,\"bytes_written\":S1536},"
     "{\"id\":\"gu\",\"op\":\"gemm\",\"shape\":[12,16,24],\"layout\":\"nt\",T,W,\"weight_side\":\"b\",\"macs\":4608,"
@@ -28,7 +34,7 @@ static const char fusion_ops[] =
     "{\"id\":\"res\",\"op\":\"elementwise\",\"what\":\"add\",\"shape\":[12,40],\"inputs\":\"tensor,tensor\",T,"
     "\"flops\":480,\"bytes_read\":S960,\"bytes_written\":S480},"
     "{\"id\":\"scalar\",\"op\":\"elementwise\",\"what\":\"add\",\"shape\":[12,40],\"inputs\":\"tensor,scalar\",T,"
-    "\"flops\":480,\"bytes_read\":S481,\"bytes_written\":S480},"
+    "\"flops\":480,\"bytes_read\":S481,\"bytes_written\":S480},",
     "{\"id\":\"relu\",\"op\":\"elementwise\",\"what\":\"relu\",\"shape\":[12,40],T,\"flops\":480,\"bytes_read\":S480,"
     "\"bytes_written\":S480},"
     "{\"id\":\"gelu\",\"op\":\"elementwise\",\"what\":\"gelu\",\"shape\":[12,40],T,\"flops\":5760,\"bytes_read\":S480,"
@@ -70,13 +76,13 @@ static const char fusion_ops[] =
     "{\"id\":\"hard\",\"op\":\"elementwise\",\"what\":\"hardsigmoid\",\"shape\":[2,8,6,6],\"alpha\":0.25,T,"
     "\"flops\":576,\"bytes_read\":S576,\"bytes_written\":S576},"
     "{\"id\":\"whole\",\"op\":\"elementwise\",\"what\":\"swiglu\",\"shape\":[12,40],\"inputs\":\"tensor,tensor\",T,"
-    "\"flops\":6720,\"bytes_read\":S960,\"bytes_written\":S480,\"parts\":[\"silu\",\"mul\"]}";
+    "\"flops\":6720,\"bytes_read\":S960,\"bytes_written\":S480,\"parts\":[\"silu\",\"mul\"]}"};
 
 /* T and W become the types, S and a number so many elements in bytes. */
-static inline void fusion_write(char *to, size_t room, const char *type, int size, const char *asked) {
-    size_t n = (size_t)snprintf(to, room, "{\"schema\":\"ceiling-scout/ops/1\",\"model\":{\"name\":\"m\"},\"ops\":[");
-    for (const char *at = fusion_ops; *at && n < room; at++) {
-        const bool value = at > fusion_ops && (at[-1] == ':' || at[-1] == ',');
+static inline size_t fusion_expand(char *to, size_t room, const char *type, int size, const char *from) {
+    size_t n = 0;
+    for (const char *at = from; *at && n < room; at++) {
+        const bool value = at > from && (at[-1] == ':' || at[-1] == ',');
         if (value && (*at == 'T' || *at == 'W')) {
             n += (size_t)snprintf(to + n, room - n, "\"%s\":\"%s\"", *at == 'T' ? "dtype" : "weight_dtype", type);
         } else if (value && *at == 'S') {
@@ -87,6 +93,13 @@ static inline void fusion_write(char *to, size_t room, const char *type, int siz
             to[n++] = *at;
         }
     }
+    return n;
+}
+
+static inline void fusion_write(char *to, size_t room, const char *type, int size, const char *asked) {
+    size_t n = (size_t)snprintf(to, room, "{\"schema\":\"ceiling-scout/ops/1\",\"model\":{\"name\":\"m\"},\"ops\":[");
+    for (size_t k = 0; k < sizeof fusion_ops / sizeof fusion_ops[0] && n < room; k++)
+        n += fusion_expand(to + n, room - n, type, size, fusion_ops[k]);
     if (n < room) snprintf(to + n, room - n, "],\"fusions\":[%s]}", asked);
 }
 

@@ -99,16 +99,29 @@ static void a_batch_norm_becomes_a_bias(void) {
 
 /* ---- side by side ---- */
 
-static void products_lie_side_by_side(void) {
+static void equal_products_are_a_batch(void) {
     const fusion *f = one("{\"pattern\":\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gq\",\"gq\"],\"count\":1,"
                           "\"selected\":1,\"saved_bytes\":2304}");
     if (!UNIT_CHECK(f && f->how == FUSION_SEQUENCE)) return;
-    UNIT_INT(f->fused.rec.shape[1], 384);
+    UNIT_INT(f->fused.rec.shape[1], 128);
+    UNIT_INT(oprec_int(&f->fused.rec, "batch", 1), 3);
+    UNIT_INT(oprec_int(&f->fused.rec, "batch_stride_a", -1), 0);
     UNIT_INT(f->fused.rec.bytes_written, 3 * 4 * 1536);
     UNIT_INT(f->fused.rec.flops, 3 * 73728);
     lies(f, 2, "a", "a", 0, 0);
-    lies(f, 2, "b", "b", 256, 384); /* columns of rows of 384 */
-    lies(f, 2, "c", "c", 256, 384);
+    lies(f, 2, "b", "b", 2 * 128 * 24, 0);
+    lies(f, 2, "c", "c", 2 * 12 * 128, 0);
+    end();
+}
+
+static void products_of_other_widths_lie_side_by_side(void) {
+    const fusion *f = one("{\"pattern\":\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gv\"],\"count\":1,"
+                          "\"selected\":1,\"saved_bytes\":1152}");
+    if (!UNIT_CHECK(f && f->how == FUSION_SEQUENCE)) return;
+    UNIT_INT(f->fused.rec.shape[1], 192);
+    UNIT_CHECK(!oprec_field(&f->fused.rec, "batch"));
+    lies(f, 1, "b", "b", 128, 192); /* columns of rows of 192 */
+    lies(f, 1, "c", "c", 128, 192);
     end();
 }
 
@@ -132,11 +145,19 @@ static void slices_that_are_not_aligned_are_a_sum(void) {
 
 /* Passes write densely: where rows of the wide result lie apart, the parts' own times are added up. */
 static void biases_into_slices_are_a_sum(void) {
-    const fusion *f = one("{\"pattern\":\"gemm+gemm shared input+bias\",\"ops\":[\"g\",\"g\",\"bias\",\"bias\"],"
+    const fusion *f = one("{\"pattern\":\"gemm+gemm shared input+bias\",\"ops\":[\"gq\",\"gv\",\"addq\",\"addv\"],"
                           "\"count\":1,\"selected\":1,\"saved_bytes\":8832}");
     if (!UNIT_CHECK(f && f->how == FUSION_SUM)) return;
     UNIT_TEXT(text_field(f, "bias"), "n");
     UNIT_CHECK(f->recognised == NULL);
+    end();
+    f = one("{\"pattern\":\"gemm+gemm shared input+bias\",\"ops\":[\"gq\",\"gq\",\"addq\",\"addq\"],\"count\":1,"
+            "\"selected\":1,\"saved_bytes\":8832}");
+    if (!UNIT_CHECK(f && f->how == FUSION_SEQUENCE)) return;
+    UNIT_TEXT(text_field(f, "bias"), "each");
+    lies(f, 3, "a", "@1", 0, 0);
+    lies(f, 3, "b", "bias", 128, 0);
+    lies(f, 3, "y", "c", 12 * 128, 0);
     end();
     f = one("{\"pattern\":\"gemm+gemm shared input+bias\",\"ops\":[\"g1\",\"g1\",\"add1\",\"add1\"],\"count\":1,"
             "\"selected\":1,\"saved_bytes\":736}");
@@ -288,7 +309,7 @@ static int carry(const json_t *wire) {
 }
 
 static void parts_travel(void) {
-    const fusion *f = one("{\"pattern\":\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gq\"],\"count\":1,\"selected\":1,"
+    const fusion *f = one("{\"pattern\":\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gv\"],\"count\":1,\"selected\":1,"
                           "\"saved_bytes\":1152}");
     json_builder b = {NULL};
     if (!UNIT_CHECK(f != NULL)) return;
@@ -301,8 +322,8 @@ static void parts_travel(void) {
     UNIT_CHECK(back[0].candidate == NULL);
     UNIT_INT(back[1].place_count, 3);
     UNIT_INT(back[1].places[1].offset, 128);
-    UNIT_INT(back[1].places[1].stride, 256);
-    UNIT_TEXT(back[1].operation->id, "gq");
+    UNIT_INT(back[1].places[1].stride, 192);
+    UNIT_TEXT(back[1].operation->id, "gv");
     UNIT_INT(carry(NULL), 0); /* an operation that is no fusion */
     json_object_set_new(json_array_get(json_object_get(json_array_get(wire, 0), "places"), 0), "of", json_null());
     UNIT_INT(carry(wire), -1);
@@ -316,7 +337,8 @@ int main(void) {
     UNIT_RUN(one_row_has_a_bias);
     UNIT_RUN(parameters_go_along);
     UNIT_RUN(a_batch_norm_becomes_a_bias);
-    UNIT_RUN(products_lie_side_by_side);
+    UNIT_RUN(equal_products_are_a_batch);
+    UNIT_RUN(products_of_other_widths_lie_side_by_side);
     UNIT_RUN(weights_of_whole_rows_are_slices);
     UNIT_RUN(slices_that_are_not_aligned_are_a_sum);
     UNIT_RUN(biases_into_slices_are_a_sum);

@@ -97,9 +97,15 @@ static void a_bias_is_a_tensor(void) {
         const char *bias;
         uint64_t bytes;
         scout_role role;
-    } rows[] = {{"n", 48, SCOUT_SIDE}, {"m", 32, SCOUT_SIDE}, {"scalar", 2, SCOUT_SIDE}, {"full", 768, SCOUT_INPUT}};
-    for (size_t k = 0; k < 4; k++) {
+        int batch;
+    } rows[] = {{"n", 48, SCOUT_SIDE, 1},
+                {"m", 32, SCOUT_SIDE, 1},
+                {"scalar", 2, SCOUT_SIDE, 1},
+                {"full", 768, SCOUT_INPUT, 1},
+                {"each", 3 * 48, SCOUT_SIDE, 3}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
         begin("16,24,8", "fp16");
+        oprec_set_int(&o.rec, "batch", rows[k].batch);
         oprec_set_text(&o.rec, "bias", rows[k].bias);
         oprec_set_text(&o.rec, "activation", "gelu");
         UNIT_CHECK(build());
