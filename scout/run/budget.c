@@ -139,6 +139,8 @@ double budget_later_end(budget *b, double first_s, bool host, double now) {
 
 /* ---- the model as a whole ---- */
 
+double budget_replay_more(const budget *b) { return b->end > 0 ? REPLAY_SHARE * b->whole_s : 0; }
+
 static double replay_start(const budget *b) { return fmin(REPLAY_SHARE * b->whole_s, REPLAY_START); }
 
 void budget_reserve(budget *b) {

@@ -65,3 +65,5 @@ void budget_reserve(budget *b);
  * kept, or nothing any more where the first one does not fit. */
 void budget_reserve_for(budget *b, double first_s, double all_s, double now);
 double budget_replay_end(const budget *b, double now);
+/* So much later its least of passes may end, once it is opened: a single one proves nothing. */
+double budget_replay_more(const budget *b);

@@ -214,7 +214,8 @@ static json_t *job_of(replay_run *w, const run_device *d) {
 
 static bool is_enough(const replay_run *w) {
     const double next_s = w->took_s + (figures_hold_again(w->measurement) ? hold_s : 0);
-    const bool timely = run_now() + next_s < w->end_s || (w->least && w->pass < LEAST_PASSES);
+    const bool more = w->pass > 0 && w->pass < LEAST_PASSES;
+    const bool timely = run_now() + next_s < (more ? w->least_end_s : w->end_s) || (w->least && w->pass < LEAST_PASSES);
     const size_t passes = (size_t)w->pass;
     if (!timely && w->pass > 0) return true;
     if (w->pass < LEAST_PASSES) return false;
@@ -403,6 +404,7 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     const double waited_s = r->wait.waited_s;
     if (!run_queue_lock(r, st)) return false;
     w.end_s += r->wait.waited_s - waited_s;
+    w.least_end_s = w.end_s + budget_replay_more(&r->budget);
     const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st) && *r->stop == 0;
     run_queue_rest(r);
     show_progress_end(&r->progress);

@@ -20,6 +20,7 @@ typedef struct replay_run {
     run_plan plan;
     json_t *measurement, *facts; /* owned */
     double end_s;                /* no pass begins later, but for the least of them; infinite: none is too late */
+    double least_end_s;          /* nor one of these, unless `least` wants them all the same */
     bool least;                  /* the least is made whatever it takes */
     bool alone;                  /* --replay: outputs are held against fp32, too */
     double begun_s, took_s;      /* of the last job, and of the last pass */

@@ -133,6 +133,7 @@ static void a_tenth_is_kept_for_the_whole(void) {
     budget_reserve(&b);
     near(budget_later_end(&b, 60, true, 130), 143.5);
     near(budget_replay_end(&b, 143.5), 150);
+    near(budget_replay_more(&b), 5);
     b = made("run", 10);
     budget_reserve(&b);
     near(budget_later_end(&b, 60, true, 101), 108); /* of a short one no more than as much again */
@@ -140,6 +141,7 @@ static void a_tenth_is_kept_for_the_whole(void) {
     budget_reserve(&b);
     near(budget_later_end(&b, 30, false, 130), 160);
     near(budget_replay_end(&b, 160), 170);
+    near(budget_replay_more(&b), 0);
     near(budget_replay_end(&b, 400), 430);
 }
 
