@@ -33,6 +33,9 @@ typedef struct announced {
     measure_pass pass;
     measure_watcher watcher;
     stage stage;
+    bool again;    /* passes are withheld from it until it is prepared */
+    bool fused;    /* a sequence, for which operations have made room */
+    bool dear;     /* a library generates code for it, for a second or two */
     bool unwanted; /* its job came and was another one */
     bool told;     /* that it is ready */
     struct {       /* what its thread is at */
@@ -109,10 +112,21 @@ static bool prepare(announced *a, scout_device *device) {
     return a->measurement && measure_ahead(a->measurement, &a->pass);
 }
 
+/* The first one, or what takes longest of those that are measured at about the same time: else that would be waited for
+ * when all others are done. */
 static announced *next_waiting(const worker_ahead *p) {
-    for (announced *a = p->first; a; a = a->next)
-        if (a->stage == WAITING && !a->unwanted) return a;
-    return NULL;
+    announced *first = NULL;
+    for (announced *a = p->first; a; a = a->next) {
+        if (a->stage != WAITING || a->unwanted) continue;
+        if (!first) first = a;
+        if (first->again || first->dear) break;
+        if (a->dear && a->fused == first->fused) return a;
+    }
+    return first;
+}
+
+static bool is_dear(const oprec *rec) {
+    return rec->kind == OP_ATTENTION || (rec->kind == OP_GEMM && oprec_field(rec, "activation"));
 }
 
 /* In zeros, whatever is read from them as a place is one. */
@@ -241,6 +255,9 @@ static announced *read_announced(worker_ahead *p, json_t *body) {
     }
     a->pool = p;
     a->body = json_incref(body);
+    a->again = json_is_true(json_object_get(body, "again"));
+    a->fused = json_object_get(body, "parts") != NULL;
+    a->dear = is_dear(&o->rec);
     a->pass = (measure_pass){.number = 1, .budget_s = worker_request_number(body, "budget_s", 20)};
     a->watcher = (measure_watcher){.context = a, .step = note_step};
     return a;
@@ -255,7 +272,7 @@ static bool announce(worker *w, json_t *body) {
     for (; *end; end = &(*end)->next)
         if (json_equal(json_object_get((*end)->body, "session"), json_object_get(body, "session")))
             (*end)->unwanted = true;
-    if (json_is_true(json_object_get(body, "again"))) { /* passes are withheld from it until then */
+    if (a->again) {
         a->next = p->first;
         p->first = a;
     } else {
