@@ -155,12 +155,16 @@ static place_item *items_of(layout *l, int order) {
         for (uint32_t t = 0; t < op->tensor_count; t++) {
             const int tensor = op->tensors[t].role == SCOUT_OUTPUT ? l->bound[step][t] : -1;
             if (tensor < 0) continue;
-            const home in = l->homes[tensor];
-            place_item *item = &items[l->item[in.tensor]];
-            if (item->bytes == 0 || lives[tensor].from < item->from) item->from = lives[tensor].from;
-            if (item->bytes == 0 || lives[tensor].to > item->to) item->to = lives[tensor].to;
-            item->bytes = in.bytes;
+            place_item *item = &items[l->item[l->homes[tensor].tensor]];
+            *item = lives[l->homes[tensor].tensor];
+            item->bytes = l->homes[tensor].bytes;
         }
+    }
+    for (int k = 0; k < f->tensor_count; k++) { /* a piece is needed as long as any slice in it */
+        const int at = l->item[l->homes[k].tensor];
+        if (at < 0 || items[at].bytes == 0 || l->homes[k].tensor == k) continue;
+        if (lives[k].from < items[at].from) items[at].from = lives[k].from;
+        if (lives[k].to > items[at].to) items[at].to = lives[k].to;
     }
     return items;
 }

@@ -253,6 +253,42 @@ check "half precision: rounding is told of both" field half/model.json \
     "all(2**-14 < r['exact'][lane] < 2**-8 for lane in ('default', 'best')) and r['exact']['worse'] is False"
 check "half precision: and shown" grep -q '^  fp32 .*the plan is off by 0.000.* the defaults by 0.000' stdout.txt
 
+# Of two products of the same rows the first one's result is read at once, the other's when all else is done.
+products_apart() { # FILE
+    python3 - "$1" <<'END'
+import json, sys
+n = 128
+mine = {"shape": [n, n], "dtype": "fp32", "flops": n * n, "bytes_read": 4 * n * n, "bytes_written": 4 * n * n}
+ops = [{"id": "product", "op": "gemm", "shape": [n, n, n], "layout": "nn", "dtype": "fp32", "weight_dtype": "fp32", "weight_side": "b",
+        "count": 3, "macs": n**3, "flops": 2 * n**3, "bytes_read": 8 * n * n, "bytes_written": 4 * n * n},
+       {**mine, "id": "relu", "op": "elementwise", "what": "relu", "count": 2},
+       {**mine, "id": "sum", "op": "elementwise", "what": "add", "inputs": "tensor,tensor", "count": 1, "bytes_read": 8 * n * n}]
+names = ["x", "w0", "w1", "w2", "q", "k", "a", "b", "c", "d"]
+kinds = ["input"] + ["weight"] * 3 + ["activation"] * 5 + ["output"]
+made = {"q": 0, "k": 1, "a": 2, "b": 3, "c": 4, "d": 5}
+steps = [(0, 0, "x w0", "q"), (0, 1, "x w1", "k"), (1, 0, "q", "a"), (0, 2, "a w2", "b"), (1, 1, "b", "c"), (2, 0, "c k", "d")]
+at = names.index
+uses = {name: [k for k, s in enumerate(steps) if name in s[2].split()] for name in names}
+tensors = [[name, kind, "fp32", [n, n], made.get(name, -1), made.get(name, 0), max(uses[name], default=5), len(uses[name])]
+           for name, kind in zip(names, kinds)]
+occurrences = [[op, place, place, 1, [at(x) for x in reads.split()], [at(makes)]] for op, place, reads, makes in steps]
+for op in ops:
+    op.update(occurrences=op["count"], nodes=[f"{op['id']}/{k}" for k in range(op["count"])])
+site = {"pattern": "gemm+gemm shared input", "ops": ["product"] * 2, "count": 1, "selected": 1, "saved_bytes": 4 * n * n, "sites": [[0, 1]]}
+graph = {"memory": {"weights": 12 * n * n, "activations": 12 * n * n, "at": 1, "unsized": 0}, "tensors": tensors, "occurrences": occurrences,
+         "cuts": []}
+json.dump({"schema": "ceiling-scout/ops/1", "model": {"name": "apart"}, "ops": ops, "fusions": [site], "graph": graph}, open(sys.argv[1], "w"))
+END
+}
+rm -rf model
+mkdir model
+products_apart model/ops.json
+run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --budget 4
+one_pass 0.6 model
+run "$SCOUT" --replay model --budget 4
+check "what a batch makes is there as long as the last of it is read" field model/model.json \
+    "r['groups']['fused'] == 1 and r['apart'] == r['as_default'] == [] and r['ends']['error'] < 1e-6"
+
 # Products that read the same rows as a batch: what they make lies behind one another in both lanes. Their biases are one
 # tensor of the file, which is copied for each of them.
 model=$(realpath -m "${MODELS_DIR:-$ROOT/../shared/models}")/bert_tiny_w.onnx
