@@ -153,6 +153,28 @@ static void add_biases(fuse *f, const fuse_candidate *shared) {
     fuse_add(f, &c);
 }
 
+static void add_shared(fuse *f, fuse_candidate c, int64_t each) {
+    if (c.op_count < 2) return;
+    c.saved = checked_mul(each, c.op_count - 1);
+    fuse_add(f, &c);
+    add_biases(f, &c);
+}
+
+/* Those of one width by themselves as well, such as keys and values beside wider queries: they can run as a batch. */
+static void add_equal(fuse *f, const fuse_candidate *all, int64_t each) {
+    for (int k = 0; k < all->op_count; k++) {
+        const int64_t width = all->ops[k]->rec.shape[1];
+        fuse_candidate c = {.pattern = all->pattern};
+        bool first = true;
+        for (int n = 0; n < all->op_count; n++) {
+            if (all->ops[n]->rec.shape[1] != width) continue;
+            first = first && n >= k;
+            c.ops[c.op_count++] = all->ops[n];
+        }
+        if (first && c.op_count < all->op_count) add_shared(f, c, each);
+    }
+}
+
 /* Called with each projection; the first user of the shared input speaks for all. */
 static void match_projections(fuse *f, work *w) {
     if (!is_projection(w)) return;
@@ -169,9 +191,9 @@ static void match_projections(fuse *f, work *w) {
             if (is_projection(users[u]) && alike(w, users[u])) c.ops[c.op_count++] = users[u];
         if (c.op_count < 2 || c.ops[0] != w) continue;
         const node *dequantize = cost_passed(w, in);
-        c.saved = checked_mul(cost_bytes(w, dequantize ? dequantize->in[0] : in), c.op_count - 1);
-        fuse_add(f, &c);
-        add_biases(f, &c);
+        const int64_t each = cost_bytes(w, dequantize ? dequantize->in[0] : in);
+        add_shared(f, c, each);
+        add_equal(f, &c, each);
         return;
     }
 }
