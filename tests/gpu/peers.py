@@ -2,10 +2,10 @@
 """Models as a whole beside PyTorch on one device: eager, compiled as usual, and compiled with weights as constants (and,
 where a network is of products, with max-autotune), each in one CUDA graph, as the replay of a plan is.
 
-    peers.py RESULT.json NAME=MODEL.JSON...      e.g. resnet50@b8=part/resnet50@b8.json
+    peers.py [--no-autotune] RESULT.json NAME=MODEL.JSON...      e.g. resnet50@b8=part/resnet50@b8.json
 
 NAME says the model and what its dimensions are bound to (MODEL@bBATCH or MODEL@bBATCH_sLENGTH); MODEL.JSON is what
-scout_batch wrote of the same model as a whole. The networks are torchvision's and transformers', with random weights, in
+scout_batch wrote of the same model as a whole. --no-autotune leaves out what takes a minute and more for each network. The networks are torchvision's and transformers', with random weights, in
 fp16; convolutional ones with channels last. Prints a row for each, with the plan's time over the fastest of them.
 """
 import json
@@ -96,17 +96,20 @@ def microseconds(call):
     return statistics.median(taken)
 
 
-def compiled_how(model):
+def compiled_how(model, autotune):
     """By the time that it gives."""
-    freezing = {"freezing": True}
-    return {"compiled_us": {},
-            "tuned_us": {"options": freezing if model in CONVOLUTIONAL else {**freezing, "max_autotune": True}}}
+    freezing, how = {"freezing": True}, {"compiled_us": {}}
+    if model in CONVOLUTIONAL:
+        how["tuned_us"] = {"options": freezing}
+    elif autotune:
+        how["tuned_us"] = {"options": {**freezing, "max_autotune": True}}
+    return how
 
 
-def measure(model, net, given, row):
+def measure(model, autotune, net, given, row):
     args, kwargs = given.get("args", ()), given.get("kwargs", {})
     row["eager_us"] = microseconds(lambda: net(*args, **kwargs))
-    for name, how in compiled_how(model).items():
+    for name, how in compiled_how(model, autotune).items():
         began = time.monotonic()
         torch.compiler.reset()
         compiled = torch.compile(net, dynamic=False, **how)
@@ -115,11 +118,12 @@ def measure(model, net, given, row):
 
 
 def main():
-    rows = []
+    rows, autotune = [], sys.argv[1] != "--no-autotune"
+    result, *arguments = sys.argv[1 if autotune else 2:]
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}; us")
     heads = "".join(f"{name.removesuffix('_us'):>10}" for name in TIMES)
     print(f"{'':22}{heads}  plan over the fastest")
-    for argument in sys.argv[2:]:
+    for argument in arguments:
         name, path = argument.split("=", 1)
         model, batch, length = re.fullmatch(r"(\w+?)@b(\d+)(?:_s(\d+))?", name).groups()
         whole = json.load(open(path))
@@ -127,7 +131,7 @@ def main():
                "plan_us": (whole.get("best") or whole["default"])["time_us"]}
         try:
             with torch.no_grad():
-                measure(model, *NETS[model]()(int(batch), int(length or LENGTHS.get(model, 0))), row)
+                measure(model, autotune, *NETS[model]()(int(batch), int(length or LENGTHS.get(model, 0))), row)
         except Exception as error:  # whatever a library raises: the others are measured all the same
             row["error"] = str(error).strip().splitlines()[0][:160]
         torch.compiler.reset()
@@ -138,7 +142,7 @@ def main():
         cells = "".join(f"{row[k]:10.1f}" if k in row else f"{'-':>10}" for k in TIMES)
         print(f"{name:22}{cells}  {row.get('ratio', float('nan')):.3f}  {row.get('error', '')}".rstrip(), flush=True)
         rows.append(row)
-        json.dump(rows, open(sys.argv[1], "w"), indent=1)
+        json.dump(rows, open(result, "w"), indent=1)
 
 
 if __name__ == "__main__":

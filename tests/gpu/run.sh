@@ -22,7 +22,7 @@
 # share ceilings instead of measuring them anew (45 s each instead of 70).
 # QUICK: of part quick, the lists that tests/gpu/models_quick.py --make writes where the models are (out/quick).
 # PEERS: of parts peers and end_to_end, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which
-# (patterns) of part peers; END_TO_END: which lists of part end_to_end.
+# (patterns) of part peers; PEER_HOW=--no-autotune: what peers.py is told; END_TO_END: which lists of part end_to_end.
 # All of them are two calls.
 # ONNX: of part zoo, the folder of the models that tests/gpu/zoo/zoo.json names (out/onnx). It measures them in a night for
 # each of NIGHTS: the GPUs that it has ("0"). A night on one takes all of a call (LIMIT=590), so one on two ("0,1") is a
@@ -420,7 +420,7 @@ part_peers() { # whole models beside PyTorch
         measured+=("$name=$part/$name.json")
         echo "$name: $(cut -d' ' -f1 "$part/$name.seconds") s with its replay"
     done
-    "$here/peers.py" "$part/peers.json" "${measured[@]}" 2>"$part/peers.err" | tee "$part/peers.txt"
+    "$here/peers.py" ${PEER_HOW:+"$PEER_HOW"} "$part/peers.json" "${measured[@]}" 2>"$part/peers.err" | tee "$part/peers.txt"
 }
 part_runtime() { # what tables name, launched by libscout_run from C, Python and PyTorch
     local name tables=() check=$CHECKS/check_run
