@@ -79,11 +79,22 @@ static bool is_aligned(const fusion_maker *m, int products) {
     return true;
 }
 
-/* Numbers that are quantised have scales of their own, which no batch has. */
+static bool has_any(const oprec *rec, const char *const *fields) {
+    for (; *fields; fields++)
+        if (oprec_field(rec, *fields)) return true;
+    return false;
+}
+
+/* Numbers that are quantised have scales of their own, which no batch has; a bias of each and an activation have hardly
+ * a candidate. What means nothing of a single product would say something of a batch. */
 static bool is_batch(const fusion_maker *m, const wide *w) {
+    static const char *const of_batches[] = {"batch_inside", "batch_stride_a", "batch_stride_b",
+                                             "batch_a",      "batch_b",        NULL};
     const gemm_problem p = gemm_problem_of(&m->ops[0]);
-    for (int k = 1; k < w->products; k++)
-        if (m->ops[k].shape[1] != m->ops[0].shape[1]) return false;
+    const bool narrow = p.type_c == SCOUT_FP32 || p.type_c == SCOUT_FP16 || p.type_c == SCOUT_BF16;
+    for (int k = 0; k < w->products; k++)
+        if (m->ops[k].shape[1] != m->ops[0].shape[1] || has_any(&m->f->ops[k]->rec, of_batches)) return false;
+    if ((p.bias || w->biased) && (!narrow || p.activation.function != ACTIVATION_PLAIN)) return false;
     return p.block_size == 0 && !p.quant.is && !gemm_has_zeros(&p);
 }
 

@@ -22,6 +22,10 @@ bool kinds_light(op_kind op) {
     return k && k->light;
 }
 
+bool kinds_dear(const oprec *rec) {
+    return rec->kind == OP_ATTENTION || (rec->kind == OP_GEMM && oprec_field(rec, "activation"));
+}
+
 static const char *ints_text(arena *a, int n, const int64_t *x) {
     const char *text = "";
     for (int k = 0; k < n; k++) text = arena_printf(a, "%s%s%lld", text, k ? "," : "", (long long)x[k]);

@@ -21,6 +21,8 @@ typedef struct kind {
 
 const kind *kinds_find(op_kind op); /* NULL: no candidates of this kind exist yet */
 bool kinds_light(op_kind op);
+/* A library generates code for it, for a second or two. */
+bool kinds_dear(const oprec *rec);
 bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_op *out, scout_why *why);
 
 /* Whether a candidate takes a product of this precision here and now (its library, this processor): it is asked about a

@@ -96,22 +96,47 @@ static bool is_slice(const binder *b, int part, uint32_t t) {
     return fits && at->source < 0 && at->lie == 0 && at->bytes >= 0 && (uint64_t)at->bytes == own->bytes;
 }
 
-/* Slices have no tensor of the dataflow that is all of them. */
+static bool overlaps(const binder *b, const scout_tensor *own, uint64_t offset, int at) {
+    for (int k = 0; k < b->to->slice_count; k++) {
+        const binding_slice *s = &b->to->slices[k];
+        const uint64_t bytes = b->of->ops[s->part]->tensors[s->tensor].bytes;
+        if (s->of == at && offset < s->offset + bytes && s->offset < offset + own->bytes) return true;
+    }
+    return false;
+}
+
+/* Slices have no tensor of the dataflow that is all of them. A bias that others read too is copied; of a weight that
+ * would be as much again for each place. */
 static bool bind_slice(const binder *b, int part, uint32_t t, int at) {
     const fusion_place *p = &b->of->parts[part].places[t];
     const scout_tensor *own = &b->of->ops[part]->tensors[t], *whole = &b->of->fused->tensors[at];
     const uint64_t offset = (uint64_t)dtype_bytes((dtype)own->type, p->offset);
-    const bool fits = p->stride == 0 && whole->type == own->type && offset + own->bytes <= whole->bytes &&
-                      offset % FUSION_ALIGNMENT == 0 && b->to->slice_count < BINDING_SLICES;
+    const bool fits = p->stride == 0 && p->offset >= 0 && whole->type == own->type && offset <= whole->bytes &&
+                      own->bytes <= whole->bytes - offset && offset % FUSION_ALIGNMENT == 0 &&
+                      !overlaps(b, own, offset, at) && b->to->slice_count < BINDING_SLICES;
     if (!fits || !is_slice(b, part, t))
         return refuse(b, part, "has a slice of a tensor that is nowhere whole in the dataflow");
+    const bool copied = own->role != SCOUT_OUTPUT && b->of->reads[b->to->parts[part][t]] > 1;
+    if (copied && whole->role == SCOUT_WEIGHT)
+        return refuse(b, part, "has a weight that something else reads too, and would have to be copied");
     b->to->slices[b->to->slice_count++] =
-        (binding_slice){.part = part,
-                        .tensor = (int)t,
-                        .of = at,
-                        .offset = offset,
-                        .copied = own->role != SCOUT_OUTPUT && b->of->reads[b->to->parts[part][t]] > 1};
+        (binding_slice){.part = part, .tensor = (int)t, .of = at, .offset = offset, .copied = copied};
     if (offset == 0) b->to->fused[at] = b->to->parts[part][t];
+    return true;
+}
+
+/* Where a tensor has slices, they are all of it. */
+static bool are_whole(const binder *b) {
+    uint64_t bytes[SCOUT_MAX_TENSORS] = {0};
+    for (int k = 0; k < b->to->slice_count; k++) {
+        const binding_slice *s = &b->to->slices[k];
+        bytes[s->of] += b->of->ops[s->part]->tensors[s->tensor].bytes;
+    }
+    for (uint32_t t = 0; t < b->of->fused->tensor_count; t++)
+        if (bytes[t] != 0 && bytes[t] != b->of->fused->tensors[t].bytes)
+            return kind_tensors_refuse(b->why, "layout",
+                                       "its parts have some of the fused operation's tensor %.16s alone",
+                                       b->of->fused->tensors[t].name);
     return true;
 }
 
@@ -199,7 +224,7 @@ bool binding_fused(const operation_flow *f, const int *occurrences, const bindin
         for (uint32_t t = 0; t < of->ops[k]->tensor_count; t++)
             if (!bind_whole(&b, k, t)) return false;
     }
-    if (!is_fed(&b)) return false;
+    if (!is_fed(&b) || !are_whole(&b)) return false;
     copy_slices(&b);
     for (int k = 0; k < of->count; k++)
         if (!is_closed(&b, k)) return false;

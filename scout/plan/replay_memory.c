@@ -169,22 +169,40 @@ static place_item *items_of(layout *l, int order) {
     return items;
 }
 
+/* By the defaults, wherever slices of a group are to lie. */
+static uint64_t least_bytes(layout *l) {
+    replay *r = l->replay;
+    const operation_flow *f = replay_flow(r, 0);
+    const arena_mark mark = arena_save(&r->arena);
+    place_item *lives = arena_array(&r->arena, place_item, f->tensor_count);
+    liveness live;
+    int at;
+    plan_lives(f, r->turns[0], lives);
+    liveness_begin(&live, &r->arena, f->occurrence_count + 1);
+    for (int k = 0; k < r->courses[0].count; k++) {
+        const int step = r->courses[0].steps[k];
+        const scout_op *op = op_of(r, &r->steps[step]);
+        for (uint32_t t = 0; t < op->tensor_count; t++) {
+            const int tensor = op->tensors[t].role == SCOUT_OUTPUT ? l->bound[step][t] : -1;
+            if (tensor >= 0) liveness_add(&live, f->tensors[tensor].bytes, lives[tensor].from, lives[tensor].to);
+        }
+    }
+    const uint64_t least = (uint64_t)liveness_peak(&live, &at);
+    arena_rewind(&r->arena, mark);
+    return least;
+}
+
 /* Where the items lie; returns how many bytes they take. */
 static uint64_t place_order(layout *l, int order) {
     replay *r = l->replay;
     place_item *items = items_of(l, order), *made = arena_array(&r->arena, place_item, l->item_count);
-    liveness live;
-    int count = 0, at;
+    int count = 0;
     r->memory.items[order] = arena_array(&r->arena, uint64_t, l->item_count);
     for (int k = 0; k < l->item_count; k++)
         if (items[k].bytes > 0) made[count++] = items[k];
     const uint64_t all = place_items(made, count, &r->arena);
     for (int k = 0, n = 0; k < l->item_count; k++)
         if (items[k].bytes > 0) r->memory.items[order][k] = made[n++].offset;
-    if (order > 0) return all;
-    liveness_begin(&live, &r->arena, replay_flow(r, 0)->occurrence_count + 1);
-    for (int k = 0; k < count; k++) liveness_add(&live, (int64_t)made[k].bytes, made[k].from, made[k].to);
-    r->memory.least_bytes = (uint64_t)liveness_peak(&live, &at);
     return all;
 }
 
@@ -300,6 +318,7 @@ void replay_memory_plan(replay *r) {
         if (each[k] > most) most = each[k];
     }
     r->memory.bytes[REPLAY_ACTIVATIONS] = most;
+    r->memory.least_bytes = least_bytes(&l);
     for (int k = 0; k < r->step_count; k++) {
         if (!replay_takes_part(r, &r->steps[k])) continue;
         const replay_group *g = replay_group_of(r, &r->steps[k]);

@@ -279,13 +279,15 @@ static bool is_hurried(const run *r, double now) {
 }
 
 /* None is ready, and there is no time to wait: what needs no library, else what was announced last, for no thread is
- * likely to be at it. */
+ * likely to be at it. They begin with what is dear. */
 static void take_from_behind(run *r) {
-    for (int light = 1; light >= 0; light--)
+    enum { LIGHT, CHEAP, ANY, CHOICES };
+    for (int choice = LIGHT; choice < CHOICES; choice++)
         for (int k = r->item_count - 1; k >= r->at; k--) {
             const run_item *i = &r->items[r->order[k]];
             if (i->source != RUN_PENDING || i->started || i->stage != RUN_OPERATIONS) continue;
-            if (light && !kinds_light(i->operation->rec.kind)) continue;
+            if (choice == LIGHT && !kinds_light(i->operation->rec.kind)) continue;
+            if (choice == CHEAP && kinds_dear(&i->operation->rec)) continue;
             bring_forward(r, k, r->at);
             return;
         }

@@ -271,6 +271,9 @@ static bool read_group(reader *x, int index, const json_t *row) {
         members[k - 1] = (int)json_integer_value(one);
     }
     const int of_fusion = item >= x->r->list.count ? item - x->r->list.count : -1;
+    if (of_fusion >= 0 && x->r->fusions.items[of_fusion].how != FUSION_SEQUENCE)
+        return refuse(x, "group %d: the parts of %.120s do not lie in what does all at once", index,
+                      x->r->fusions.items[of_fusion].id);
     if (of_fusion >= 0 && (size - 1 != (size_t)x->r->fusions.items[of_fusion].op_count ||
                            !is_site(x, &x->r->fusions.items[of_fusion], members)))
         return refuse(x, "group %d: its occurrences are no site of %.120s", index, x->r->fusions.items[of_fusion].id);

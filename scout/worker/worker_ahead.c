@@ -125,10 +125,6 @@ static announced *next_waiting(const worker_ahead *p) {
     return first;
 }
 
-static bool is_dear(const oprec *rec) {
-    return rec->kind == OP_ATTENTION || (rec->kind == OP_GEMM && oprec_field(rec, "activation"));
-}
-
 /* In zeros, whatever is read from them as a place is one. */
 static void *spare_of(const worker_ahead *p, scout_device *device) {
     void *memory = NULL;
@@ -257,7 +253,7 @@ static announced *read_announced(worker_ahead *p, json_t *body) {
     a->body = json_incref(body);
     a->again = json_is_true(json_object_get(body, "again"));
     a->fused = json_object_get(body, "parts") != NULL;
-    a->dear = is_dear(&o->rec);
+    a->dear = kinds_dear(&o->rec);
     a->pass = (measure_pass){.number = 1, .budget_s = worker_request_number(body, "budget_s", 20)};
     a->watcher = (measure_watcher){.context = a, .step = note_step};
     return a;

@@ -6,8 +6,9 @@ and, of each turn, ratios to the runs of onnxruntime just before and behind it.
     peers_cpu.py SCOUT_BATCH [--turns N] FOLDER...
 
 Which file that is, and what its dimensions are bound to, is said by the folder's ops.json. Weights that the file leaves out
-are random ones, on both sides. Of onnxruntime the best is taken: all its optimizations, with threads that spin while they
-wait and with threads that sleep.
+are random ones, on both sides. A replay has its weights in several copies, one after another, where one would stay in the
+cache from run to run. So has onnxruntime: as many sessions, which share their threads. What one session takes, whose weights
+may stay there, stands beside it.
 """
 import argparse
 import json
@@ -58,7 +59,7 @@ def inputs_of(model, bound, rng):
 
 
 class Peer:
-    def __init__(self, folder, threads):
+    def __init__(self, folder):
         rng = np.random.default_rng(20261126)
         with open(os.path.join(folder, "ops.json")) as f:
             listed = json.load(f)
@@ -70,29 +71,28 @@ class Peer:
             fill(model, rng)
         model.ir_version = min(model.ir_version, NEWEST_FORMAT)
         self.inputs = inputs_of(model, bound, rng)
-        self.sessions = [self.session(model, threads, spin) for spin in ("1", "0")]
+        with open(os.path.join(folder, "model.json")) as f:
+            copies = json.load(f)["memory"]["weight_copies"]
+        self.sessions = [self.session(model) for _ in range(copies)]
 
     @staticmethod
-    def session(model, threads, spin):
+    def session(model):
         o = onnxruntime.SessionOptions()
-        o.intra_op_num_threads, o.inter_op_num_threads = threads, 1
+        o.use_per_session_threads = False
         o.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        o.add_session_config_entry("session.intra_op.allow_spinning", spin)
         o.add_session_config_entry("session.set_denormal_as_zero", "1")
         o.log_severity_level = 3
         return onnxruntime.InferenceSession(model.SerializeToString(), o, providers=["CPUExecutionProvider"])
 
-    def run(self, seconds):
-        """The least of the medians of both sessions, in microseconds."""
-        medians = []
-        for s in self.sessions:
-            times, end = [], time.perf_counter() + seconds / len(self.sessions)
-            while time.perf_counter() < end or len(times) < 5:
-                began = time.perf_counter()
-                s.run(None, self.inputs)
-                times.append(time.perf_counter() - began)
-            medians.append(statistics.median(times) * 1e6)
-        return min(medians)
+    def run(self, seconds, sessions):
+        """The median, in microseconds, of runs of these sessions in turn."""
+        times, end = [], time.perf_counter() + seconds
+        while time.perf_counter() < end or len(times) < 5:
+            session = sessions[len(times) % len(sessions)]
+            began = time.perf_counter()
+            session.run(None, self.inputs)
+            times.append(time.perf_counter() - began)
+        return statistics.median(times) * 1e6
 
 
 def replay(scout, folder):
@@ -115,18 +115,19 @@ def main():
     p.add_argument("--turns", type=int, default=5)
     p.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     args = p.parse_args()
+    onnxruntime.set_global_thread_pool_sizes(args.threads, 1)
     print("onnxruntime %s, %d threads, %d turns; median (least to most)" % (onnxruntime.__version__, args.threads, args.turns))
     for folder in args.folders:
-        peer = Peer(folder, args.threads)
-        rows = []
-        peer.run(SECONDS)
-        before = peer.run(SECONDS)
+        peer, rows = Peer(folder), []
+        warm = peer.run(SECONDS, peer.sessions[:1])
+        before = peer.run(SECONDS, peer.sessions)
         for _ in range(args.turns):
             default, plan = replay(args.scout, folder)
-            after = peer.run(SECONDS)
+            after = peer.run(SECONDS, peer.sessions)
             rows.append((default, plan, (before + after) / 2))
             before = after
-        print(os.path.basename(os.path.normpath(folder)))
+        print("%s: weights in %d copies, each in turn; from one, onnxruntime takes %.1f us" %
+              (os.path.basename(os.path.normpath(folder)), len(peer.sessions), warm))
         for k, name in enumerate(("default, us", "plan, us", "onnxruntime, us")):
             show(name, [r[k] for r in rows], "%8.1f")
         show("default / onnxruntime", [r[0] / r[2] for r in rows], "%8.3f")

@@ -36,17 +36,20 @@ cp -r model once
 one_pass() { # RATIO FOLDER [PATTERN]   of what does all at once over the parts, in the only pass; others are slower
     python3 - "$@" <<'END'
 import json, pathlib, sys
+asked = 0
 for path in pathlib.Path(sys.argv[2], "fusions").glob("*.json"):
     report = json.loads(path.read_text())
     rows = [row for row in report["candidates"] if row["status"] == "OK" and row["name"] != "parts"]
     if report["baseline"] != "parts" or not rows:
         continue
+    asked += 1
     ratio = float(sys.argv[1]) if report["fusion"]["pattern"].startswith(sys.argv[3:] and sys.argv[3] or "") else 1.5
     report.update(passes=1, best="parts", best_variant=report["baseline_variant"], best_time_us=report["baseline_time_us"],
                   rival={"name": rows[0]["name"], "variant": rows[0]["variant"], "ratio": ratio, "ratio_ci": 0.9})
     for name in ("ratio", "ratio_ci"):
         report.pop(name, None)
     path.write_text(json.dumps(report))
+assert asked, "no fusion was measured"
 END
 }
 one_pass 0.95 once
@@ -283,11 +286,18 @@ END
 rm -rf model
 mkdir model
 products_apart model/ops.json
-run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --budget 4
+measure_shared() { # PATTERN   the operations, and then its fusions with a time of their own
+    run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --no-fusions --budget 8
+    run "$SCOUT" model/ops.json -o model --device cpu --only "$1" --resume --budget 5
+}
+measure_shared "gemm+gemm shared input"
 one_pass 0.6 model
 run "$SCOUT" --replay model --budget 4
 check "what a batch makes is there as long as the last of it is read" field model/model.json \
     "r['groups']['fused'] == 1 and r['apart'] == r['as_default'] == [] and r['ends']['error'] < 1e-6"
+# x is no activation here; q, k, a and b in both lanes, though by the defaults q could make room for b
+check "so it is in both lanes" field model/model.json \
+    "(r['memory']['activation_bytes'], r['memory']['activation_least_bytes']) == (4 * 65536, 3 * 65536)"
 
 # Products that read the same rows as a batch: what they make lies behind one another in both lanes. Their biases are one
 # tensor of the file, which is copied for each of them.
@@ -297,7 +307,7 @@ if [[ -f $model ]]; then
         rm -rf model
         mkdir model
         run "$extract" "$model" --batch 2 --seq 16 --precision "$precision" -q -o model/ops.json
-        run "$SCOUT" model/ops.json -o model --device cpu --no-replay --no-cache --budget 8
+        measure_shared "gemm+gemm shared input+bias"
         one_pass 0.6 model "gemm+gemm shared input+bias"
         run "$SCOUT" --replay model --budget 8
         check "$precision: products of the same rows are in the plan" field model/plan.json \
