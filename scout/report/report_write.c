@@ -47,7 +47,11 @@ static bool says(const json_t *object, const char *key, const char *wanted) {
 
 /* ---- its members ---- */
 
-static double rate(double work, double us, double unit) { return us > 0 ? work / us * 1e6 / unit : NAN; }
+/* Not a number: nothing ran, or what was kept from before tells a work that nothing does. */
+static double rate(double work, double us, double unit) {
+    const double x = us > 0 ? work / us * 1e6 / unit : NAN;
+    return isfinite(x) ? x : NAN;
+}
 
 /* As it was asked for, and the share of the blocks that it comes to. */
 static void put_block_mask(const operation *o, json_t *to, json_builder *b) {

@@ -396,6 +396,19 @@ static void a_product_on_a_cpu_is_not_swept(void) {
     json_decref(m);
 }
 
+/* From a file that anything may have written. */
+static void a_work_that_nothing_does_has_no_rate(void) {
+    json_t *m = parsed(good);
+    json_object_set_new(m, "flops", json_real(1e308));
+    report_input in = input(m);
+    json_builder b = {0};
+    json_t *r = report_build(&in, &b);
+    UNIT_CHECK(r && !b.why);
+    UNIT_CHECK(json_number_value(json_object_get(r, "baseline_tflops")) == 0);
+    UNIT_CHECK(!json_object_get(r, "best_tflops"));
+    json_decref(r), json_decref(m);
+}
+
 static void what_is_kept_is_of_the_same(void) {
     json_t *m = parsed(good);
     report_input in = input(m);
@@ -471,6 +484,7 @@ int main(void) {
     UNIT_RUN(borderline_by_what_nearly_won);
     UNIT_RUN(borderline_by_the_ceilings_interval);
     UNIT_RUN(a_product_on_a_cpu_is_not_swept);
+    UNIT_RUN(a_work_that_nothing_does_has_no_rate);
     UNIT_RUN(what_is_kept_is_of_the_same);
     UNIT_RUN(what_may_serve);
     return unit_end();
