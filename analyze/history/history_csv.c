@@ -14,6 +14,7 @@ static void real(FILE *out, double x) {
 
 bool history_write_csv(const history_shown *shown, FILE *out, status *st) {
     history *h = shown->h;
+    bool any = false;
     (void)st;
     sqlite3_stmt *s = history_ask(
         h,
@@ -31,6 +32,7 @@ bool history_write_csv(const history_shown *shown, FILE *out, status *st) {
           out);
     while (history_next(h, s)) {
         const arena_mark mark = arena_save(h->a);
+        any = true;
         const double us = history_real(s, 8), again = history_real(s, 13), ceiling = history_real(s, 11);
         const bool repeated = isfinite(again);
         fprintf(out, "%.16s,%" PRId64 ",", index_date_of(sqlite3_column_int64(s, 0)).s,
@@ -53,5 +55,8 @@ bool history_write_csv(const history_shown *shown, FILE *out, status *st) {
         }
         arena_rewind(h->a, mark);
     }
+    if (!any && shown->only)
+        status_print(stderr, "analyze",
+                     "warning: --only: ", "nothing has that in its id, model or key; the table is empty");
     return true;
 }

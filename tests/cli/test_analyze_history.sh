@@ -64,6 +64,9 @@ history h.db --only nothing_has_this
 check "--only: nothing" prints "nothing has that in its name"
 history h.db --only op_0004 --format csv -o one.csv
 check "--only: CSV" test "$(wc -l <one.csv)" = 13
+check "--only: CSV of something gives no warning" test "$STDERR" = "${STDERR/warning/}"
+history h.db --only nothing_has_this --format csv -o none.csv
+check "--only: CSV of nothing says so" test "${STDERR%%$'\n'*}" = "analyze: warning: --only: nothing has that in its id, model or key; the table is empty"
 night 13 op_0004=1.2 op_0005=1.03
 history h.db night_13/bert --format json -o w
 check "the new level is the level: not suspect again" test "$(field w/index.json '"op_0004" in str(r["suspects"])')" = False
