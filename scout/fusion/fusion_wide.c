@@ -92,8 +92,9 @@ static bool is_batch(const fusion_maker *m, const wide *w) {
                                              "batch_a",      "batch_b",        NULL};
     const gemm_problem p = gemm_problem_of(&m->ops[0]);
     const bool narrow = p.type_c == SCOUT_FP32 || p.type_c == SCOUT_FP16 || p.type_c == SCOUT_BF16;
-    for (int k = 0; k < w->products; k++)
-        if (m->ops[k].shape[1] != m->ops[0].shape[1] || has_any(&m->f->ops[k]->rec, of_batches)) return false;
+    for (int k = 1; k < w->products; k++)
+        if (m->ops[k].shape[1] != m->ops[0].shape[1]) return false;
+    if (has_any(&m->f->ops[0]->rec, of_batches)) return false; /* and so in all: they are alike */
     if ((p.bias || w->biased) && (!narrow || p.activation.function != ACTIVATION_PLAIN)) return false;
     return p.block_size == 0 && !p.quant.is && !gemm_has_zeros(&p);
 }

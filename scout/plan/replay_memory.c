@@ -108,7 +108,8 @@ static void find_homes(layout *l) {
     for (int k = 0; k < f->tensor_count; k++) l->homes[k] = (home){.tensor = k, .bytes = (uint64_t)f->tensors[k].bytes};
     for (int k = r->single_count; k < r->step_count; k++) {
         const binding_site *site = &r->groups[k - r->single_count].site;
-        for (int n = 0; n < site->slice_count && replay_takes_part(r, &r->steps[k]); n++) {
+        if (!replay_takes_part(r, &r->steps[k])) continue;
+        for (int n = 0; n < site->slice_count; n++) {
             const binding_slice *s = &site->slices[n];
             if (s->copied) continue;
             l->homes[site->parts[s->part][s->tensor]] =

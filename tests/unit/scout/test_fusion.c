@@ -114,6 +114,16 @@ static void equal_products_are_a_batch(void) {
     end();
 }
 
+/* What a record says of a batch means nothing of one product, and would of several. */
+static void products_that_speak_of_batches_are_none(void) {
+    const fusion *f = one("{\"pattern\":\"gemm+gemm shared input\",\"ops\":[\"gi\",\"gi\"],\"count\":1,\"selected\":1,"
+                          "\"saved_bytes\":1152}");
+    if (!UNIT_CHECK(f && f->how == FUSION_SEQUENCE)) return;
+    UNIT_CHECK(!oprec_field(&f->fused.rec, "batch"));
+    UNIT_INT(f->fused.rec.shape[1], 256);
+    end();
+}
+
 static void products_of_other_widths_lie_side_by_side(void) {
     const fusion *f = one("{\"pattern\":\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gv\"],\"count\":1,"
                           "\"selected\":1,\"saved_bytes\":1152}");
@@ -338,6 +348,7 @@ int main(void) {
     UNIT_RUN(parameters_go_along);
     UNIT_RUN(a_batch_norm_becomes_a_bias);
     UNIT_RUN(equal_products_are_a_batch);
+    UNIT_RUN(products_that_speak_of_batches_are_none);
     UNIT_RUN(products_of_other_widths_lie_side_by_side);
     UNIT_RUN(weights_of_whole_rows_are_slices);
     UNIT_RUN(slices_that_are_not_aligned_are_a_sum);
