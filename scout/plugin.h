@@ -348,6 +348,15 @@ typedef struct scout_zeros {
     int two_of_four_by_row, two_of_four_by_col;
 } scout_zeros;
 
+/* Sums over numbers beside those that are wanted, where both are finite: the squares of their differences, and of what
+ * is wanted. */
+typedef struct scout_distance {
+    uint32_t size;
+    double off, all;
+    uint64_t apart;    /* finite in one of both alone */
+    uint64_t infinite; /* not finite in what is there */
+} scout_distance;
+
 typedef scout_answer (*scout_enqueue)(void *context, uint32_t launch, void *stream, scout_why *why);
 
 typedef enum scout_forget {
@@ -444,6 +453,10 @@ typedef struct scout_device_api {
      * caches as other work in a model leaves them. NULL: what fetching from there takes is not told. */
     scout_answer (*forget)(scout_device *device, scout_forget what, const scout_op *op, void *const *tensors,
                            void *stream, scout_why *why);
+    /* `count` numbers on the device held against those that are wanted, of types fp64, fp32, fp16, bf16, int64, int32,
+     * int8 and uint8. A device that has it copies within its own memory, too, by `upload`. NULL: the host does it. */
+    scout_answer (*distance)(scout_device *device, uint32_t want_type, const void *want, uint32_t got_type,
+                             const void *got, uint64_t count, scout_distance *out, scout_why *why);
 } scout_device_api;
 
 /* --- plugins --- */

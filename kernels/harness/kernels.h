@@ -24,6 +24,18 @@ cudaError_t kernels_fill_boxes(void *to, uint64_t bytes, uint32_t type, float si
 /* Adds up all bytes, weighted by position, so that any single changed byte changes *sum (on the device). */
 cudaError_t kernels_checksum(const void *data, uint64_t bytes, uint64_t *sum, int multiprocessors, cudaStream_t stream);
 
+/* --- distance.cu --- */
+
+/* As scout_distance has them, of what a block saw. */
+typedef struct kernels_distance_sums {
+    double off, all;
+    uint64_t apart, infinite;
+} kernels_distance_sums;
+/* `count` numbers beside those that are wanted, by at most `*blocks` blocks, which becomes how many there were: each
+ * writes its sums to its place of `parts`. */
+cudaError_t kernels_distance(const void *want, uint32_t want_type, const void *got, uint32_t got_type, uint64_t count,
+                             kernels_distance_sums *parts, int *blocks, cudaStream_t stream);
+
 /* --- stream.cu --- */
 
 /* Reads and writes so many bytes at once, as fast as the device can; `sink` takes the sum of what was read. variant 0:

@@ -223,3 +223,23 @@ scout_answer cuda_device_checksum(scout_device *device, const void *data, uint64
                            "adding up a buffer", why);
     return answer == SCOUT_OK ? cuda_device_download(device, sum, device->scratch, sizeof *sum, why) : answer;
 }
+
+/* The blocks' sums are added up here, in their order: the same numbers give the same distance. */
+scout_answer cuda_device_distance(scout_device *device, uint32_t want_type, const void *want, uint32_t got_type,
+                                  const void *got, uint64_t count, scout_distance *out, scout_why *why) {
+    enum { MOST = SCRATCH_BYTES / sizeof(kernels_distance_sums) };
+    kernels_distance_sums parts[MOST];
+    int blocks = MOST;
+    scout_answer answer = cuda_device_answer(
+        kernels_distance(want, want_type, got, got_type, count, device->scratch, &blocks, device->stream),
+        "comparing on the GPU", why);
+    if (answer == SCOUT_OK)
+        answer = cuda_device_download(device, parts, device->scratch, sizeof *parts * (size_t)blocks, why);
+    for (int k = 0; k < blocks && answer == SCOUT_OK; k++) {
+        out->off += parts[k].off;
+        out->all += parts[k].all;
+        out->apart += parts[k].apart;
+        out->infinite += parts[k].infinite;
+    }
+    return answer;
+}

@@ -49,6 +49,7 @@ static const scout_device_api api = {
     .load = cuda_device_load,
     .trace = cuda_device_trace,
     .forget = cuda_device_forget,
+    .distance = cuda_device_distance,
 };
 
 static const scout_plugin plugin = {

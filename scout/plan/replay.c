@@ -304,11 +304,9 @@ static bool run_to_end(replay *r, int lane) {
     return answer == SCOUT_OK;
 }
 
-/* What both lanes end in; false: nothing to hold against each other. */
-static bool run_both(replay *r, unsigned char **want, unsigned char **got) {
-    *want = run_to_end(r, 0) ? replay_check_ends(r, 0) : NULL;
-    *got = *want && run_to_end(r, 1) ? replay_check_ends(r, 1) : NULL;
-    return *got != NULL;
+/* The first one's ends are held, the second one's lie where it made them; false: nothing to hold against each other. */
+static bool run_both(replay *r, replay_held *first) {
+    return run_to_end(r, 0) && replay_check_hold_ends(r, first) && run_to_end(r, 1);
 }
 
 /* Deep models may end in infinities, and kernels may treat these in other times: a run by default, and what it ends in.
@@ -321,15 +319,14 @@ static void look_at_end(replay *r) {
     if (last < 0 || r->answer != SCOUT_OK || !run_to_end(r, 0)) return;
     replay_count_nonfinite(r, &r->steps[c->steps[last]]);
     if (r->pass.number > 1 || !r->two || r->own_numbers) return;
-    unsigned char *want = NULL, *got = NULL;
-    if (run_both(r, &want, &got)) replay_check_end(r, want, got);
-    free(want);
-    free(got);
+    replay_held first = {.at = NULL};
+    if (run_both(r, &first)) replay_check_end(r, &first);
+    replay_hold_close(r, &first);
 }
 
 /* What fails in it tells nothing of the lanes, so it comes when these are known. */
 static void look_exactly(replay *r) {
-    unsigned char *want = NULL, *got = NULL;
+    replay_held first = {.at = NULL};
     scout_why why = {"error", "no pass of this worker's came before it"};
     r->exact.known = false;
     r->exact.why = (scout_why){"error", "a run of it did not get to its end"};
@@ -337,9 +334,8 @@ static void look_exactly(replay *r) {
     if (r->answer != SCOUT_OK || !replay_exact_wanted(r)) return;
     if (replay_note(r, replay_memory_open(r, &why), &why) != SCOUT_OK || !is_as_laid_out(r)) return;
     replay_look_at_lanes(r);
-    if (run_both(r, &want, &got)) replay_exact(r, whole(&r->lanes[0]) - 1, want, got);
-    free(want);
-    free(got);
+    if (run_both(r, &first)) replay_exact(r, whole(&r->lanes[0]) - 1, &first);
+    replay_hold_close(r, &first);
 }
 
 /* ---- in place ---- */

@@ -15,8 +15,9 @@ typedef struct comparison {
     replay *replay;
     const replay_step *step;
     const replay_group *group;
-    unsigned char *want[SCOUT_MAX_TENSORS], *got[SCOUT_MAX_TENSORS]; /* owned; by output of the fused operation */
-    void *constants[SCOUT_MAX_TENSORS];                              /* owned, on the device; of the part that runs */
+    replay_held want[SCOUT_MAX_TENSORS]; /* owned; by output of the fused operation */
+    void *constants[SCOUT_MAX_TENSORS];  /* owned, on the device; of the part that runs */
+    double worst;
     scout_why why;
 } comparison;
 
@@ -84,11 +85,11 @@ static scout_answer find_tensors(comparison *c, int part, void **tensors) {
 }
 
 /* Some of what the fused operation makes, or all of it. */
-static scout_answer take(comparison *c, int whole, uint64_t offset, uint64_t bytes, const void *from,
-                         unsigned char **to) {
-    if (!*to) *to = calloc(1, fused_of(c)->tensors[whole].bytes + 1);
-    if (!*to) return scout_say(&c->why, SCOUT_FAILED, "memory", "the host has no memory to compare what it makes");
-    return c->replay->api->download(c->replay->device, *to + offset, from, bytes, &c->why);
+static scout_answer take(comparison *c, int whole, uint64_t offset, uint64_t bytes, const void *from) {
+    replay_held *to = &c->want[whole];
+    const scout_answer answer =
+        to->at ? SCOUT_OK : replay_hold_open(c->replay, fused_of(c)->tensors[whole].bytes, to, &c->why);
+    return answer == SCOUT_OK ? replay_hold(c->replay, to, offset, from, bytes, &c->why) : answer;
 }
 
 /* What later parts write may lie where this one's outputs do: they are taken at once. */
@@ -100,8 +101,7 @@ static scout_answer take_part(comparison *c, int part, void *const *tensors) {
         const fusion_place *place = &replay_fusion_of(r, c->group)->parts[part].places[t];
         const int whole = whole_of(c, place);
         if (op->tensors[t].role == SCOUT_OUTPUT && whole >= 0)
-            answer =
-                take(c, whole, offset_in(&op->tensors[t], place), op->tensors[t].bytes, tensors[t], &c->want[whole]);
+            answer = take(c, whole, offset_in(&op->tensors[t], place), op->tensors[t].bytes, tensors[t]);
     }
     return answer;
 }
@@ -137,6 +137,17 @@ static int next_part(const comparison *c, int before) {
     return next;
 }
 
+/* An output that no part made is as far off as can be. */
+static scout_answer look_at(comparison *c, int whole, const void *made) {
+    const scout_tensor *of = &fused_of(c)->tensors[whole];
+    const replay_numbers want = replay_numbers_held(&c->want[whole], 0, of->type), got = {of->type, made, false};
+    double error = INFINITY;
+    const scout_answer answer =
+        want.at ? replay_numbers_off(c->replay, &want, &got, of->bytes, &error, &c->why) : SCOUT_OK;
+    c->worst = fmax(c->worst, error);
+    return answer;
+}
+
 static scout_answer run_whole(comparison *c) {
     replay *r = c->replay;
     const scout_op *op = fused_of(c);
@@ -150,18 +161,8 @@ static scout_answer run_whole(comparison *c) {
     replay_memory_tensors(r, c->step, 1, chosen, 0, tensors);
     if (answer == SCOUT_OK) answer = replay_check_run(r, op, chosen, tensors, &c->why);
     for (uint32_t t = 0; t < op->tensor_count && answer == SCOUT_OK; t++)
-        if (op->tensors[t].role == SCOUT_OUTPUT)
-            answer = take(c, (int)t, 0, op->tensors[t].bytes, tensors[t], &c->got[t]);
+        if (op->tensors[t].role == SCOUT_OUTPUT) answer = look_at(c, (int)t, tensors[t]);
     return answer;
-}
-
-static double worst_of(const comparison *c) {
-    double worst = 0;
-    for (uint32_t t = 0; t < fused_of(c)->tensor_count; t++)
-        if (c->got[t])
-            worst = fmax(worst, c->want[t] ? replay_check_distance(&fused_of(c)->tensors[t], c->want[t], c->got[t])
-                                           : (double)INFINITY);
-    return worst;
 }
 
 void replay_check_group(replay *r, const replay_step *s) {
@@ -178,19 +179,15 @@ void replay_check_group(replay *r, const replay_step *s) {
     if (answer == SCOUT_OK) answer = run_whole(&c);
     if (answer == SCOUT_LOST) replay_note(r, answer, &c.why);
     if (answer == SCOUT_OK) {
-        const double error = worst_of(&c);
-        replay_check_seen(r, s->unit, error);
-        if (!(error <= u->tolerance))
+        replay_check_seen(r, s->unit, c.worst);
+        if (!(c.worst <= u->tolerance))
             answer = scout_say(&c.why, SCOUT_FAILED, "samples",
-                               "what it makes differs from its parts' by %.2g of its norm, and %.2g is allowed", error,
-                               u->tolerance);
+                               "what it makes differs from its parts' by %.2g of its norm, and %.2g is allowed",
+                               c.worst, u->tolerance);
     }
     if (answer != SCOUT_OK) {
         (void)bench_status_of(answer, &c.why);
         replay_leave_out(u, &c.why);
     }
-    for (int t = 0; t < SCOUT_MAX_TENSORS; t++) {
-        free(c.want[t]);
-        free(c.got[t]);
-    }
+    for (int t = 0; t < SCOUT_MAX_TENSORS; t++) replay_hold_close(r, &c.want[t]);
 }

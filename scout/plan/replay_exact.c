@@ -6,7 +6,6 @@
 #include "scout/kinds/kinds.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WIDER = 2 };                     /* a number of fp32 beside a half-precision one */
@@ -241,22 +240,15 @@ static scout_answer fill_inputs(exact *e) {
 
 /* ---- what it ends in ---- */
 
-static scout_answer compare(exact *e, int tensor, const unsigned char *end, double *error) {
+static scout_answer compare(exact *e, int tensor, const replay_numbers *end, double *error) {
     replay *r = e->replay;
     const operation_tensor *t = &replay_flow(r, 0)->tensors[tensor];
-    const uint32_t narrow = (uint32_t)t->type, type = (uint32_t)wide_type(t->type);
-    const uint64_t bytes = wide_bytes(narrow, (uint64_t)t->bytes);
+    const uint32_t narrow = (uint32_t)t->type;
     const replay_place *p = &r->memory.made[tensor];
-    const char *const from =
-        (char *)e->activations.at + WIDER * r->memory.items[0][p->at] + wide_bytes(narrow, p->offset);
-    unsigned char *const made = malloc(bytes);
-    if (!made) return scout_say(&e->why, SCOUT_FAILED, "memory", "the host has no memory to compare what it makes");
+    const uint64_t at = WIDER * r->memory.items[0][p->at] + wide_bytes(narrow, p->offset);
+    const replay_numbers made = {(uint32_t)wide_type(t->type), (const char *)e->activations.at + at, false};
     replay_tell(r, NULL, "verify", 600);
-    const scout_answer answer = r->api->download(r->device, made, from, bytes, &e->why);
-    if (answer == SCOUT_OK)
-        *error = replay_check_off(type, made, narrow, end, 8 * bytes / (uint64_t)dtype_get(wide_type(t->type))->bits);
-    free(made);
-    return answer;
+    return replay_numbers_off(r, &made, end, wide_bytes(narrow, (uint64_t)t->bytes), error, &e->why);
 }
 
 /* By how much the plan is further off than the default. */
@@ -265,14 +257,15 @@ static double beside(const double *errors) {
     return errors[0] > 0 ? errors[1] / errors[0] : (double)INFINITY;
 }
 
-static scout_answer compare_all(exact *e, const unsigned char *const *ends) {
+static scout_answer compare_all(exact *e, const replay_held *first) {
     replay *r = e->replay;
-    size_t bytes = 0;
+    uint64_t bytes = 0;
     double most = -1, furthest = 0;
     for (int k = replay_check_next_end(r, -1, &bytes); k >= 0; k = replay_check_next_end(r, k, &bytes)) {
         double errors[REPLAY_LANES] = {0};
         for (int lane = 0; lane < REPLAY_LANES; lane++) {
-            const scout_answer answer = compare(e, k, ends[lane] + bytes, &errors[lane]);
+            const replay_numbers end = replay_check_end_of(r, k, lane, first, bytes);
+            const scout_answer answer = compare(e, k, &end, &errors[lane]);
             if (answer != SCOUT_OK) return answer;
         }
         furthest = fmax(furthest, errors[0]);
@@ -329,12 +322,11 @@ static void close(exact *e) {
     for (size_t k = 0; k < e->cast_count; k++) scout_destroy(e->casts[k].choice.candidate, e->casts[k].choice.plan);
 }
 
-void replay_exact(replay *r, uint32_t copy, const unsigned char *by_default, const unsigned char *planned) {
-    const unsigned char *const ends[REPLAY_LANES] = {by_default, planned};
+void replay_exact(replay *r, uint32_t copy, const replay_held *first) {
     exact e = {.replay = r, .copy = copy, .end_s = r->api->now(r->device) + most_s};
     e.units = arena_array(&r->arena, wide, r->unit_count);
     scout_answer answer = run_all(&e);
-    if (answer == SCOUT_OK) answer = compare_all(&e, ends);
+    if (answer == SCOUT_OK) answer = compare_all(&e, first);
     if (answer == SCOUT_LOST) replay_note(r, answer, &e.why);
     close(&e);
     r->exact.why = e.why;

@@ -1,7 +1,7 @@
 /* What the parts of a replay share: replay_open.c prepares its plans, replay.c makes its steps and times them,
  * replay_groups.c says which of them the plan takes, replay_memory.c owns what they run on, replay_pieces.c times a run
- * that others disturb, replay_check.c holds one lane against the other, replay_exact.c both against fp32, replay_json.c
- * tells what came of it. */
+ * that others disturb, replay_check.c holds one lane against the other, replay_exact.c both against fp32, with
+ * replay_numbers.c, and replay_json.c tells what came of it. */
 #pragma once
 
 #include "scout/device/choice.h"
@@ -84,6 +84,17 @@ typedef struct replay_group { /* of a fusion; its step is one of those behind al
 typedef struct replay_course { /* the steps of a lane, in its order */
     int *steps, count;
 } replay_course;
+
+typedef struct replay_held { /* numbers that others are made in the place of */
+    void *at;                /* owned; NULL: nothing is held */
+    bool here;               /* on the host */
+} replay_held;
+
+typedef struct replay_numbers { /* held ones, or where they were made */
+    uint32_t type;
+    const void *at; /* borrowed */
+    bool here;
+} replay_numbers;
 
 typedef struct replay_sequence {
     uint32_t launches, first;
@@ -239,8 +250,6 @@ void replay_check(replay *r);
 scout_answer replay_check_run(replay *r, const scout_op *op, const choice *c, void *const *tensors, scout_why *why);
 /* Before it: numbers in what others make, and nothing that is right in what it makes itself. */
 scout_answer replay_check_fill(replay *r, const scout_tensor *like, void *to, uint64_t seed, scout_why *why);
-/* The norm of the difference over that of what is wanted. */
-double replay_check_distance(const scout_tensor *of, const unsigned char *want, const unsigned char *got);
 void replay_check_seen(replay *r, int unit, double error);
 /* Enough of its occurrences were compared: it takes a run longer than that. */
 bool replay_check_enough(const replay_unit *u);
@@ -248,18 +257,36 @@ bool replay_check_enough(const replay_unit *u);
 void replay_check_group(replay *r, const replay_step *s);
 /* Numbers that the step has just made, and that are infinite or none: `nonfinite`. */
 void replay_count_nonfinite(replay *r, const replay_step *s);
-/* The model's outputs after a run of a lane. NULL: the host has no memory for them, or the device is lost. */
-unsigned char *replay_check_ends(replay *r, int lane);
-void replay_check_end(replay *r, const unsigned char *want, const unsigned char *got); /* of both lanes: `ends` */
+/* The model's outputs after a run of the first lane, while the second one runs. False: there is no memory for them, or
+ * the device is lost. */
+bool replay_check_hold_ends(replay *r, replay_held *to);
+/* Those of a lane, behind a run of the second one: `at` bytes of them lie before it. */
+replay_numbers replay_check_end_of(const replay *r, int tensor, int lane, const replay_held *first, uint64_t at);
+void replay_check_end(replay *r, const replay_held *first); /* of both lanes: `ends` */
 /* The next output of the model that a step makes, by its tensor; -1: there is none. `bytes`: of those before it. */
-int replay_check_next_end(const replay *r, int tensor, size_t *bytes);
-/* The norm of the difference over that of what is wanted, of so many elements of these types. */
-double replay_check_off(uint32_t want_type, const unsigned char *want, uint32_t got_type, const unsigned char *got,
-                        uint64_t count);
+int replay_check_next_end(const replay *r, int tensor, uint64_t *bytes);
+
+/* replay_numbers.c */
+scout_answer replay_hold_open(replay *r, uint64_t bytes, replay_held *to, scout_why *why);
+scout_answer replay_hold(replay *r, const replay_held *to, uint64_t at, const void *from, uint64_t bytes,
+                         scout_why *why);
+void replay_hold_close(replay *r, replay_held *held);
+replay_numbers replay_numbers_held(const replay_held *held, uint64_t at, uint32_t type);
+/* `bytes`: of what is wanted. */
+scout_answer replay_numbers_distance(replay *r, const replay_numbers *want, const replay_numbers *got, uint64_t bytes,
+                                     scout_distance *out, scout_why *why);
+/* The norm of the difference over that of what is wanted; infinite where one alone has a number. */
+double replay_numbers_relative(const scout_distance *d);
+scout_answer replay_numbers_off(replay *r, const replay_numbers *want, const replay_numbers *got, uint64_t bytes,
+                                double *off, scout_why *why);
+/* On the host: adds so many numbers' to a distance. */
+void replay_numbers_add(uint32_t want_type, const unsigned char *want, uint32_t got_type, const unsigned char *got,
+                        uint64_t count, scout_distance *to);
+
 /* replay_exact.c: the model in fp32 on the same numbers, `copy` of its weights, and how far each lane's ends are off.
  */
 bool replay_exact_wanted(replay *r); /* else there is nothing to compare, and why it is so */
-void replay_exact(replay *r, uint32_t copy, const unsigned char *by_default, const unsigned char *planned);
+void replay_exact(replay *r, uint32_t copy, const replay_held *first); /* behind a run of the second lane */
 
 /* Every launch of a run in an order, loops and all, until one fails; `at`: that one. */
 typedef scout_answer replay_visit(void *context, const replay_step *s);

@@ -3,6 +3,7 @@
 #include "tests/gpu/gpu_check.h"
 
 #include <cuda_runtime_api.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -522,6 +523,57 @@ static void check_lost(void) {
     gpu_api->close(gpu);
 }
 
+/* Two types on the device beside the same sums here, at odd lengths, with numbers that are none. */
+static void check_distance(void) {
+    enum { MOST = 300000 };
+    void *want = NULL, *got = NULL;
+    unsigned char *const x = malloc(BYTES), *const y = malloc(2 * BYTES);
+    GPU_OK(gpu_api->alloc(gpu, BYTES, &want, &gpu_why));
+    GPU_OK(gpu_api->alloc(gpu, 2 * BYTES, &got, &gpu_why));
+    GPU_OK(gpu_api->fill(gpu, want, BYTES, SCOUT_FP16, SCOUT_FILL_NORMAL, 3, &gpu_why));
+    GPU_OK(gpu_api->fill(gpu, got, 2 * BYTES, SCOUT_FP32, SCOUT_FILL_NORMAL, 3, &gpu_why));
+    GPU_OK(gpu_api->download(gpu, x, want, BYTES, &gpu_why));
+    GPU_OK(gpu_api->download(gpu, y, got, 2 * BYTES, &gpu_why));
+    const uint64_t counts[] = {1, 255, 2048, 262145, MOST};
+    const uint64_t none[] = {100, 2000, 262144};
+    const float nan = NAN;
+    const uint16_t infinite = 0x7c00;
+    for (int odd = 0; odd < 3; odd++) {
+        for (size_t n = 0; n < sizeof counts / sizeof *counts; n++) {
+            scout_distance d = {.size = sizeof d}, again = d;
+            double off = 0, all = 0;
+            uint64_t apart = 0, left = 0;
+            for (uint64_t k = 0; k < counts[n]; k++) {
+                const double a = half_at(x, (int)k), b = float_at(y, (int)k);
+                const bool a_is = (x[2 * k + 1] & 0x7c) != 0x7c, b_is = isfinite(b);
+                left += !b_is, apart += a_is != b_is;
+                if (a_is && b_is) off += (a - b) * (a - b), all += a * a;
+            }
+            GPU_OK(gpu_api->distance(gpu, SCOUT_FP16, want, SCOUT_FP32, got, counts[n], &d, &gpu_why));
+            GPU_OK(gpu_api->distance(gpu, SCOUT_FP16, want, SCOUT_FP32, got, counts[n], &again, &gpu_why));
+            gpu_expect(fabs(d.off - off) <= 1e-9 * off && fabs(d.all - all) <= 1e-9 * all && d.apart == apart &&
+                           d.infinite == left,
+                       "%" PRIu64 " numbers: off %g instead of %g, all %g instead of %g, apart %" PRIu64
+                       " instead of %" PRIu64 ", infinite %" PRIu64 " instead of %" PRIu64,
+                       counts[n], d.off, off, d.all, all, d.apart, apart, d.infinite, left);
+            gpu_expect(d.off == again.off && d.all == again.all, "the same numbers have another distance");
+        }
+        for (size_t k = 0; k < sizeof none / sizeof *none; k++) { /* in one, then in both */
+            if (odd == 0) memcpy(y + 4 * none[k], &nan, sizeof nan);
+            if (odd == 1) memcpy(x + 2 * none[k], &infinite, sizeof infinite);
+        }
+        GPU_OK(gpu_api->upload(gpu, want, x, BYTES, &gpu_why));
+        GPU_OK(gpu_api->upload(gpu, got, y, 2 * BYTES, &gpu_why));
+    }
+    GPU_OK(gpu_api->upload(gpu, got, want, BYTES, &gpu_why)); /* within the device */
+    GPU_OK(gpu_api->download(gpu, y, got, BYTES, &gpu_why));
+    gpu_expect(memcmp(x, y, BYTES) == 0, "a copy within the device");
+    gpu_api->release(gpu, want);
+    gpu_api->release(gpu, got);
+    free(x);
+    free(y);
+}
+
 int main(int argc, char **argv) {
     gpu_begin(argc, argv, false);
     check_identity();
@@ -532,6 +584,7 @@ int main(int argc, char **argv) {
     check_memory();
     check_fill();
     check_checksum();
+    check_distance();
     check_sequences();
     check_channels();
     check_beside();

@@ -58,6 +58,8 @@ scout_answer cuda_device_fill(scout_device *device, void *to, uint64_t bytes, ui
                               uint64_t seed, scout_why *why);
 scout_answer cuda_device_checksum(scout_device *device, const void *data, uint64_t bytes, uint64_t *sum,
                                   scout_why *why);
+scout_answer cuda_device_distance(scout_device *device, uint32_t want_type, const void *want, uint32_t got_type,
+                                  const void *got, uint64_t count, scout_distance *out, scout_why *why);
 
 scout_answer cuda_device_zeros(scout_device *device, const void *matrix, uint32_t type, int64_t rows, int64_t cols,
                                scout_zeros *out, scout_why *why); /* cuda_device_zeros.c */
