@@ -49,8 +49,8 @@ json_t *measure_json_row(const measurement *m, const measure_row *row, json_buil
         json_put_known(b, pass, "fetch_us", 1e6 * row->fetch_s);
         json_put(b, to, "pass", pass);
         if (leaves_zeros_out(m, row)) json_put_real(b, to, "zeros", m->weights.facts.zeros);
-        put_config(row, b, to);
     }
+    put_config(row, b, to);
     if (row->compared && isfinite(row->worst)) {
         json_t *error = json_new_object(b);
         json_put_real(b, error, "worst", row->worst);

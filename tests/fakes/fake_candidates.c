@@ -3,6 +3,7 @@
 
 #include "scout/op/gemm.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- plans ---- */
@@ -10,6 +11,7 @@
 typedef enum behaviour {
     RIGHT,
     WRONG,
+    ROUNDED, /* about twice as far off as it may be */
     OUTSIDE,
     BEFORE,
     CHANGES,
@@ -43,6 +45,7 @@ static void misbehave(scout_plan *p, void *const *tensors, void *workspace) {
     float *c = tensors[GEMM_C];
     switch (p->does) {
     case WRONG: c[n / 3] += 1; break;
+    case ROUNDED: c[n / 3] += 4e-6F * (fabsf(c[n / 3]) + 2.8F); break;
     case OUTSIDE: c[n] = 1; break;
     case BEFORE: ((char *)workspace)[-1] = 1; break;
     case CHANGES: ((float *)tensors[GEMM_A])[3] += 1; break;
@@ -249,6 +252,8 @@ PREPARE(slow, RIGHT, 5e-4, 0)
 PREPARE(crawls, RIGHT, 0.1, 0)
 PREPARE(near, RIGHT, 1.98e-4, 0)
 PREPARE(wrong, WRONG, 1e-4, 0)
+PREPARE(rounded, ROUNDED, 1e-4, 0)
+PREPARE(rounded_own, ROUNDED, 1e-4, 0)
 PREPARE(outside, OUTSIDE, 1e-4, 0)
 PREPARE(before, BEFORE, 1e-4, 1000)
 PREPARE(before_large, BEFORE, 1e-4, 40 << 20)
@@ -291,6 +296,8 @@ CANDIDATE(near, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(tuned, 0, .priority = 60, .supports = supports, .domain = tuned_domain, .allows = tuned_allows);
 CANDIDATE(coarse, SCOUT_BASELINE, .priority = 110, .supports = supports, .domain = coarse_domain);
 CANDIDATE(wrong, SCOUT_OWN, .priority = 50, .supports = supports);
+CANDIDATE(rounded, 0, .priority = 50, .supports = supports);
+CANDIDATE(rounded_own, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(outside, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(before, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(before_large, SCOUT_OWN, .priority = 50, .supports = supports);

@@ -40,6 +40,20 @@ static void a_wrong_default_leaves_its_place_to_the_next(void) {
     end();
 }
 
+/* What a library rounds on its way is no fault of it, and leaves no kernel of ours as far off. */
+static void sums_that_are_rounded_on_the_way(void) {
+    begin("16,24,8", "fp32");
+    USE(&fake_right, &fake_rounded, &fake_rounded_own, &fake_wrong);
+    measure();
+    row_is("rounded", "", "UNSUPPORTED", "precision");
+    row_is("rounded_own", "", "WRONG", "samples");
+    row_is("wrong", "", "WRONG", "samples");
+    const json_t *error = json_object_get(row("rounded", ""), "error");
+    UNIT_CHECK(number(error, "worst") > number(error, "tolerance"));
+    UNIT_CHECK(json_object_get(json_object_get(row("rounded", ""), "config"), "order"));
+    end();
+}
+
 /* The next choice had crashed when the operation was measured before: it is the turn of the one behind. */
 static void a_place_is_not_left_to_a_culprit(void) {
     const measure_exclusion exclusion = {"coarse", "engine=1,form=0", ROW_CRASHED, {.code = "signal", .text = "ended"}};
@@ -198,6 +212,7 @@ static void qualifying_names_the_faulty(void) {
 int main(void) {
     UNIT_RUN(every_fault_gets_its_row);
     UNIT_RUN(a_wrong_default_leaves_its_place_to_the_next);
+    UNIT_RUN(sums_that_are_rounded_on_the_way);
     UNIT_RUN(a_place_is_not_left_to_a_culprit);
     UNIT_RUN(a_late_fault_loses_its_time);
     UNIT_RUN(a_lost_device_ends_it);
