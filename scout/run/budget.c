@@ -154,7 +154,9 @@ void budget_reserve_for(budget *b, double first_s, double all_s, double now) {
     const double least_s = start_s + first_s, end = b->end + b->replay_s;
     const double wanted_s = fmax(least_s, fmin(start_s + all_s, REPLAY_MOST * b->whole_s));
     if (!b->keeps) return;
-    b->replay_s = least_s > REPLAY_FIRST_MOST * b->whole_s || now + first_s > end ? 0 : fmax(usual_s, wanted_s);
+    b->replay_s = least_s > REPLAY_FIRST_MOST * b->whole_s || now + first_s > end + budget_replay_more(b)
+                      ? 0
+                      : fmax(usual_s, wanted_s);
     b->end = end - b->replay_s;
 }
 

@@ -397,14 +397,15 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
         return false;
     if (!alone && run_model_is_there(&w)) return true;
     if (!alone) run_replay_forget(r);
-    if (!least && run_now() + seconds_of(r, default_us(&w), least_runs, 1) > end_s) {
+    w.least_end_s = end_s + budget_replay_more(&r->budget);
+    if (!least && run_now() + seconds_of(r, default_us(&w), least_runs, 1) > w.least_end_s) {
         r->no_whole = "its budget has no time left for that; scout_batch --replay does it alone";
         return true;
     }
     const double waited_s = r->wait.waited_s;
     if (!run_queue_lock(r, st)) return false;
     w.end_s += r->wait.waited_s - waited_s;
-    w.least_end_s = w.end_s + budget_replay_more(&r->budget);
+    w.least_end_s += r->wait.waited_s - waited_s;
     const bool good = supervisor_run(r->supervisor, next, done, watch, &w, r->stop, st) && *r->stop == 0;
     run_queue_rest(r);
     show_progress_end(&r->progress);

@@ -174,13 +174,13 @@ static void more_is_kept_where_that_is_enough(void) {
     budget_reserve_for(&b, 24, 30, 101);
     near(budget_later_end(&b, 60, true, 130), 150); /* more than that it has not, and what was kept is given back */
     near(budget_replay_end(&b, 143.5), 150);
-    budget_reserve_for(&b, 2, 10, 147.9);
-    near(budget_later_end(&b, 60, true, 130), 138.5); /* there is still time for one */
-    budget_reserve_for(&b, 2, 10, 148.1);
+    budget_reserve_for(&b, 2, 10, 152.9);
+    near(budget_later_end(&b, 60, true, 130), 138.5); /* there is still time for one, a tenth late */
+    budget_reserve_for(&b, 2, 10, 153.1);
     near(budget_later_end(&b, 60, true, 130), 150); /* there is no more */
-    budget_reserve_for(&b, 23, 30, 126.9);
+    budget_reserve_for(&b, 23, 30, 131.9);
     near(budget_later_end(&b, 60, true, 130), 125.5); /* its own time has begun, a little late */
-    budget_reserve_for(&b, 23, 30, 127.1);
+    budget_reserve_for(&b, 23, 30, 132.1);
     near(budget_later_end(&b, 60, true, 130), 150);
 }
 
