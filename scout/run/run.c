@@ -322,7 +322,7 @@ static void replay_model(run *r, bool good, status *st) {
     const options *o = r->options;
     status failed = {0};
     if (!good || r->interrupted || r->failure.code != STATUS_OK || !o->ops_path || o->only || o->compare) return;
-    if (!wants_replay(o, &r->list)) {
+    if (!r->replays) {
         run_replay_forget(r);
         return;
     }
@@ -375,7 +375,8 @@ bool run_set_up(run *r, status *st) {
 static void operations_work(run *r, status *st) {
     const options *o = r->options;
     if (!run_set_up(r, st)) return;
-    if (wants_replay(o, &r->list)) budget_reserve(&r->budget);
+    r->replays = wants_replay(o, &r->list);
+    if (r->replays) budget_reserve(&r->budget);
     if (!run_samples_begin(r, st)) return;
     skip_foreign_kinds(r);
     run_files_resume(r);

@@ -75,8 +75,9 @@ typedef struct run_item {
     bool guessed;       /* wide by a guess alone (figures_guessed), and its load is not held again */
     double ci;          /* figures_ci */
     int asked;
-    bool ended; /* a later pass failed: it has no more */
-    int turn;   /* its place in the order of the pass that is under way */
+    bool ended;   /* a later pass failed: it has no more */
+    bool planned; /* the plan takes it, or took it when it was looked at */
+    int turn;     /* its place in the order of the pass that is under way */
 } run_item;
 
 /* One run at a time in a folder and on a device (run_lock.c). */
@@ -159,6 +160,8 @@ typedef struct run {
     double began;  /* the first pass; 0: not yet */
     bool led;      /* its first jobs were chosen */
     bool due;      /* there is something to measure */
+    bool replays;  /* the model as a whole comes behind them */
+    int planned;   /* how often what its plan takes was looked at */
     bool late;     /* later passes are over, but for what --min-time asks */
     expect expect; /* when it ends */
     double looked; /* when that was asked; 0: not yet */
