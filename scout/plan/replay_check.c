@@ -67,7 +67,7 @@ static scout_answer run_alone(replay *r, const replay_step *s, int order, scout_
 static uint64_t output_bytes(const replay_unit *u) {
     uint64_t sum = 0;
     for (uint32_t t = 0; t < u->op.tensor_count; t++)
-        if (u->op.tensors[t].role == SCOUT_OUTPUT) sum += u->op.tensors[t].bytes;
+        if (u->op.tensors[t].role == SCOUT_OUTPUT) sum += replay_held_bytes(u->op.tensors[t].bytes);
     return sum;
 }
 
@@ -81,7 +81,7 @@ static scout_answer hold(replay *r, const replay_step *s, int order, replay_held
     for (uint32_t t = 0; t < u->op.tensor_count && answer == SCOUT_OK; t++) {
         if (u->op.tensors[t].role != SCOUT_OUTPUT) continue;
         answer = replay_hold(r, to, at, tensors[t], u->op.tensors[t].bytes, why);
-        at += u->op.tensors[t].bytes;
+        at += replay_held_bytes(u->op.tensors[t].bytes);
     }
     return answer;
 }
@@ -100,7 +100,7 @@ static scout_answer worst_of(replay *r, const replay_step *s, const replay_held 
         const replay_numbers wanted = replay_numbers_held(want, at, of->type), got = {of->type, tensors[t], false};
         answer = replay_numbers_off(r, &wanted, &got, of->bytes, &error, why);
         *worst = fmax(*worst, error);
-        at += of->bytes;
+        at += replay_held_bytes(of->bytes);
     }
     return answer;
 }
@@ -201,7 +201,7 @@ static bool is_float(dtype type) {
 
 int replay_check_next_end(const replay *r, int tensor, uint64_t *bytes) {
     const operation_flow *f = replay_flow(r, 0);
-    if (tensor >= 0) *bytes += (uint64_t)f->tensors[tensor].bytes;
+    if (tensor >= 0) *bytes += replay_held_bytes((uint64_t)f->tensors[tensor].bytes);
     for (int k = tensor + 1; k < f->tensor_count; k++) {
         const operation_tensor *t = &f->tensors[k];
         const bool fits = t->bytes > 0 && (double)*bytes + (double)t->bytes <= most_ends;

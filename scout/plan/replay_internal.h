@@ -271,6 +271,7 @@ scout_answer replay_hold_open(replay *r, uint64_t bytes, replay_held *to, scout_
 scout_answer replay_hold(replay *r, const replay_held *to, uint64_t at, const void *from, uint64_t bytes,
                          scout_why *why);
 void replay_hold_close(replay *r, replay_held *held);
+uint64_t replay_held_bytes(uint64_t bytes); /* of one beside others */
 replay_numbers replay_numbers_held(const replay_held *held, uint64_t at, uint32_t type);
 /* `bytes`: of what is wanted. */
 scout_answer replay_numbers_distance(replay *r, const replay_numbers *want, const replay_numbers *got, uint64_t bytes,

@@ -133,7 +133,7 @@ static bool has_halves(void) { return false; }
 
 /* What is no number in both is the same. */
 static void add_one(double want, double got, scout_distance *to) {
-    to->infinite += !isfinite(got);
+    to->infinite += isfinite(got) ? 0U : 1U;
     to->apart += isfinite(want) != isfinite(got);
     if (!isfinite(want) || !isfinite(got)) return;
     to->off += (want - got) * (want - got);
@@ -166,6 +166,9 @@ void replay_numbers_add(uint32_t want_type, const unsigned char *want, uint32_t 
 /* ---- held ---- */
 
 static bool compares(const replay *r) { return SCOUT_HAS(r->api, distance) && r->api->distance; }
+
+/* So many of several that are held together: a device reads numbers at multiples of their size alone. */
+uint64_t replay_held_bytes(uint64_t bytes) { return (bytes + 15) & ~(uint64_t)15; }
 
 /* A device that compares has what is held beside it, while there is room. Zeros: what no part of a group makes is not
  * what the group makes. */
@@ -220,7 +223,10 @@ static scout_answer distance_here(replay *r, const replay_numbers *want, const r
     for (uint64_t first = 0; first < count && answer == SCOUT_OK; first += AT_ONCE) {
         const uint64_t some = count - first < AT_ONCE ? count - first : AT_ONCE;
         answer = fetch(r, want, first, some, rooms, &x, why);
-        if (answer == SCOUT_OK) answer = fetch(r, got, first, some, rooms + AT_ONCE * widest, &y, why);
+        if (got->at == want->at)
+            y = x;
+        else if (answer == SCOUT_OK)
+            answer = fetch(r, got, first, some, rooms + AT_ONCE * widest, &y, why);
         if (answer == SCOUT_OK) replay_numbers_add(want->type, x, got->type, y, some, out);
     }
     free(rooms);

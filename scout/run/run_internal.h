@@ -157,15 +157,15 @@ typedef struct run {
     double model_ci; /* of the model's time, once that is known */
     show_progress progress;
     budget budget;
-    double began;  /* the first pass; 0: not yet */
-    bool led;      /* its first jobs were chosen */
-    bool due;      /* there is something to measure */
-    bool replays;  /* the model as a whole comes behind them */
-    int planned;   /* how often what its plan takes was looked at */
-    bool late;     /* later passes are over, but for what --min-time asks */
-    expect expect; /* when it ends */
-    double looked; /* when that was asked; 0: not yet */
-    double left_s; /* until then, from that moment on */
+    double began;        /* the first pass; 0: not yet */
+    bool led;            /* its first jobs were chosen */
+    bool due;            /* there is something to measure */
+    bool replays;        /* the model as a whole comes behind them */
+    bool looked_at_plan; /* what it takes by first passes */
+    bool late;           /* later passes are over, but for what --min-time asks */
+    expect expect;       /* when it ends */
+    double looked;       /* when that was asked; 0: not yet */
+    double left_s;       /* until then, from that moment on */
     char phases[160], phase[48];
     int most_wanted; /* items that wanted a later pass at once */
     bool shares_known;

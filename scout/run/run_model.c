@@ -355,7 +355,7 @@ static void settle_plan(replay_run *w) {
 /* Rounding apart, which a deep model's made-up weights may make more of. How much of it is rounding fp32 tells. */
 static const double most_end_error = 0.25;
 
-static bool ends_elsewhere(const replay_run *w) {
+bool run_model_ends_elsewhere(const replay_run *w) {
     const json_t *ends = json_object_get(w->facts, "ends"), *exact = json_object_get(w->facts, "exact");
     if (json_object_get(exact, "worse")) return json_is_true(json_object_get(exact, "worse"));
     return ends && !(json_get_number(ends, "error") <= most_end_error);
@@ -367,7 +367,7 @@ static json_t *plan_json(replay_run *w, json_builder *b) {
     json_t *to = head_json(w, "ceiling-scout/plan/1", b), *replayed = json_new_object(b);
     json_put_known(b, replayed, "ratio", ratio);
     json_put_known(b, replayed, "ratio_ci", ci);
-    json_put_bool(b, replayed, "proven", ratio * (1 + ci) < 1 && !ends_elsewhere(w));
+    json_put_bool(b, replayed, "proven", ratio * (1 + ci) < 1 && !run_model_ends_elsewhere(w));
     json_put(b, to, "replay", replayed);
     run_plan_to_json(w->r, &w->plan, to, b);
     return to;

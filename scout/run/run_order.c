@@ -144,21 +144,23 @@ static bool is_short(const run *r, const run_item *i) {
            figures_timed_s(i->measurement) < r->options->min_time_s;
 }
 
-/* What the plan takes by the figures so far: when first passes are done, and when nothing else is open. */
-static void look_at_plan(run *r) {
+/* What the plan takes by the figures so far. False: nothing more than at the last look. */
+static bool look_at_plan(run *r) {
     const arena_mark mark = arena_save(&r->arena);
     run_plan plan;
-    r->planned++;
-    if (!r->replays || r->list.flow->occurrence_count > RUN_MOST_OCCURRENCES) return;
+    bool more = false;
+    if (!r->replays || r->late || r->list.flow->occurrence_count > RUN_MOST_OCCURRENCES) return false;
     run_plan_choose(r, &plan);
     const operation_flow *flow = run_plan_flow(r, &plan);
     for (int g = 0; g < plan.whole.group_count; g++) {
         const plan_group *of = &plan.whole.groups[g];
         const int alone = flow->occurrences[plan.whole.order[of->first]].operation;
         const int item = of->fusion >= 0 ? r->list.count + of->fusion : alone;
-        if (item >= 0) r->items[item].planned = true;
+        if (item < 0 || r->items[item].planned) continue;
+        r->items[item].planned = more = true;
     }
     arena_rewind(&r->arena, mark);
+    return more;
 }
 
 /* Between two looks a row goes on: what would be decided there was decided at the last one. */
@@ -171,10 +173,10 @@ static bool wants_pass(run *r, run_item *i, int pass, double model_us, double wi
     if (i->busy || i->again || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
     if (is_short(r, i) || r->late) return is_short(r, i);
     /* What was measured once may be what was best by chance, and a plan is a sum of such choices. */
-    if (i->planned && passes < FILLS && run_search_share(r, i, model_us) >= WORTH) return true;
+    const double worth = json_is_true(json_object_get(i->measurement, "host")) ? HOST_WORTH : WORTH;
+    if (i->planned && passes < FILLS && run_search_share(r, i, model_us) >= worth) return true;
     if (run_fusion_is_turned(i)) return false; /* the replay decides about regions, and not each of its operations */
-    const bool host = json_is_true(json_object_get(i->measurement, "host"));
-    return under_way || open_of(r, i, model_us) >= (host ? HOST_WORTH : WORTH) ||
+    return under_way || open_of(r, i, model_us) >= worth ||
            (passes < (int)estimate_last_look() && ask(r, i) && i->wide && !i->guessed && i->operation->count > 0 &&
             !i->fusion && run_search_share(r, i, model_us) >= wide);
 }
@@ -248,15 +250,17 @@ static run_item *next_pass(run *r, int device) {
     if (!r->late) run_search_look(r, device, RUN_PARTS, model_us, end_s - now);
     run_item *const again = run_search_next(r, device, waits_for_none(r, device, end_s - now), end_s - now);
     if (again) return again;
-    if (!r->late && r->planned == 0) look_at_plan(r);
-    for (int turn = 0; turn < 3; turn++) { /* what was left out before */
-        for (; r->pass <= (int)estimate_last_look(); r->pass++) {
-            run_item *const chosen = of_pass(r, device, model_us, wide, &busy);
-            if (chosen || (busy && r->device_count > 1)) return chosen;
+    if (!r->looked_at_plan) look_at_plan(r);
+    r->looked_at_plan = true;
+    do {
+        for (int turn = 0; turn < 2; turn++) { /* what was left out before */
+            for (; r->pass <= (int)estimate_last_look(); r->pass++) {
+                run_item *const chosen = of_pass(r, device, model_us, wide, &busy);
+                if (chosen || (busy && r->device_count > 1)) return chosen;
+            }
+            r->pass = least_wanted(r, model_us, wide);
         }
-        if (!r->late && turn > 0 && r->planned == 1) look_at_plan(r);
-        r->pass = least_wanted(r, model_us, wide);
-    }
+    } while (look_at_plan(r));
     run_item *const awaited = run_search_next(r, device, true, end_s - now);
     if (awaited) return awaited;
     const bool enough = r->late || r->options->target_ci > 0;

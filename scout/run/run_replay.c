@@ -150,7 +150,9 @@ static void take_trace(replay_run *w, const json_t *told, const status *st) {
     w->untraced = why_untraced(w, st);
 }
 
-static bool wants_exact(const replay_run *w) { return w->alone && json_object_get(w->facts, "ends"); }
+static bool wants_exact(const replay_run *w) {
+    return json_object_get(w->facts, "ends") && (w->alone || run_model_ends_elsewhere(w));
+}
 
 static void set_not_exact(replay_run *w, const char *why) {
     json_object_set_new(w->facts, "exact", json_pack("{s:s}", "not", why));

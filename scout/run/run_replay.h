@@ -41,6 +41,8 @@ json_t *run_replay_fusions(const replay_run *w, json_builder *b);
 int run_item_of(const run *r, const char *id);                   /* -1: there is none */
 bool run_is_among(const json_t *list, const char *id);           /* of objects that name an operation */
 const json_t *run_replay_row(const json_t *m, const char *name); /* of a lane; NULL: there is none */
+/* What the plan ends in is not what the defaults end in, by more than rounding makes of it. */
+bool run_model_ends_elsewhere(const replay_run *w);
 bool run_model_is_there(const replay_run *w);          /* nothing was measured since, and it is there; shown */
 bool run_model_refuse_links(const run *r, status *st); /* as run_files_refuse_link, for all of its files */
 bool run_model_save(replay_run *w, status *st);        /* written, shown and judged */

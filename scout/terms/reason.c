@@ -32,7 +32,7 @@ static const struct {
     {ROW_UNSUPPORTED, "library", "the library is missing, or has the wrong version"},
     {ROW_UNSUPPORTED, "capture", "cannot be captured in a graph"},
     {ROW_UNSUPPORTED, "alignment", "needs another alignment"},
-    {ROW_UNSUPPORTED, "precision", "its library accumulates less exactly than the operation requires"},
+    {ROW_UNSUPPORTED, "precision", "its library sums less exactly than the operation requires"},
     {ROW_UNSUPPORTED, "weight", "the weight's values cannot be read"},
     {ROW_UNSUPPORTED, "pattern", "the weight has another pattern of zeros, or no zeros"},
     /* WRONG */

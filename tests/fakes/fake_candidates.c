@@ -264,6 +264,12 @@ PREPARE(refuses, RIGHT, 1e-4, 0)
 PREPARE(hungry, HUNGRY, 1e-4, 0)
 PREPARE(lost, LOSES, 1e-4, 0)
 PREPARE(uncapturable, UNCAPTURABLE, 2e-4, 0)
+static scout_answer prepare_late_default(const scout_op *op, scout_device *d, const int64_t *values, scout_plan **plan,
+                                         scout_plan_needs *needs, scout_why *why) {
+    (void)needs;
+    return make_plan(op, d, values[0] == 0 ? LATE : RIGHT, values[0] == 1 ? 3e-4 : 2e-4, plan, why);
+}
+
 PREPARE(late, LATE, 1e-4, 0)
 PREPARE(late_outside, LATE_OUTSIDE, 1e-4, 0)
 PREPARE(lazy, LAZY, 1e-4, 0)
@@ -296,7 +302,7 @@ CANDIDATE(near, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(tuned, 0, .priority = 60, .supports = supports, .domain = tuned_domain, .allows = tuned_allows);
 CANDIDATE(coarse, SCOUT_BASELINE, .priority = 110, .supports = supports, .domain = coarse_domain);
 CANDIDATE(wrong, SCOUT_OWN, .priority = 50, .supports = supports);
-CANDIDATE(rounded, 0, .priority = 50, .supports = supports);
+CANDIDATE(rounded, 0, .priority = 50, .supports = supports, .library = "fakelib");
 CANDIDATE(rounded_own, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(outside, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(before, SCOUT_OWN, .priority = 50, .supports = supports);
@@ -309,6 +315,7 @@ CANDIDATE(hungry, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(lost, SCOUT_OWN, .priority = 40, .supports = supports);
 CANDIDATE(packs, SCOUT_OWN, .priority = 50, .supports = supports, .domain = pack_domain, .pack = pack);
 CANDIDATE(uncapturable, SCOUT_OWN, .priority = 50, .supports = supports);
+CANDIDATE(late_default, SCOUT_BASELINE, .priority = 110, .supports = supports, .domain = coarse_domain);
 CANDIDATE(late, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(late_outside, SCOUT_OWN, .priority = 50, .supports = supports);
 CANDIDATE(lazy, SCOUT_OWN, .priority = 50, .supports = supports);

@@ -87,6 +87,7 @@ extern const scout_candidate fake_near;    /* 198 us: within the margin */
 extern const scout_candidate fake_tuned;   /* algo=0…5 x split=1,2: 180 us at algo=3,split=1, else 210 and more */
 extern const scout_candidate fake_rounded; /* a library's */
 extern const scout_candidate fake_rounded_own;
+extern const scout_candidate fake_late_default; /* as coarse, but engine=0 comes out wrong late; the last is fastest */
 extern const scout_candidate fake_coarse;  /* a baseline too: engine=0…2, of form=0 the last one is right: 150 us */
 extern const scout_candidate fake_many;    /* 1024 variants, all slow */
 extern const scout_candidate fake_wrong;   /* one element is off; fast */

@@ -92,6 +92,21 @@ static void a_late_fault_loses_its_time(void) {
     end();
 }
 
+/* An operation whose default comes out wrong after it was timed has the best of its like. */
+static void a_late_default_leaves_its_place(void) {
+    begin("16,24,8", "fp32");
+    USE(&fake_late_default, &fake_right);
+    measure_opens();
+    for (int k = 1; k <= 4; k++) measure_pass_of(k);
+    measure_close(session);
+    row_is("late_default", "engine=0,form=0", "WRONG", "projection");
+    UNIT_TEXT(text(result, "baseline"), "late_default");
+    UNIT_TEXT(text(result, "baseline_variant"), "engine=2,form=0");
+    near(number(result, "baseline_time_us"), 200);
+    UNIT_CHECK(json_is_true(json_object_get(result, "baseline_elected")));
+    end();
+}
+
 static void a_lost_device_ends_it(void) {
     begin("16,24,8", "fp32");
     USE(&fake_lost, &fake_right);
@@ -215,6 +230,7 @@ int main(void) {
     UNIT_RUN(sums_that_are_rounded_on_the_way);
     UNIT_RUN(a_place_is_not_left_to_a_culprit);
     UNIT_RUN(a_late_fault_loses_its_time);
+    UNIT_RUN(a_late_default_leaves_its_place);
     UNIT_RUN(a_lost_device_ends_it);
     UNIT_RUN(the_culprit_is_left_out);
     UNIT_RUN(without_a_baseline_there_is_none);

@@ -236,6 +236,7 @@ static scout_answer compare_there(scout_device *of, uint32_t want_type, const vo
                                   const void *got, uint64_t count, scout_distance *out, scout_why *reason) {
     (void)of, (void)reason;
     compared++;
+    UNIT_CHECK(((uintptr_t)want & 7) == 0 && ((uintptr_t)got & 7) == 0);
     replay_numbers_add(want_type, want, got_type, got, count, out);
     return SCOUT_OK;
 }
@@ -450,6 +451,8 @@ static void halves_are_compared_as_they_are(void) {
         finite += !isinf(off);
     }
     UNIT_CHECK(infinite > 50 && finite > 200);
+    UNIT_INT(replay_held_bytes(2002), 2016); /* what is held behind it begins where a device can read it */
+    UNIT_INT(replay_held_bytes(2016), 2016);
 }
 
 static void floats_are_compared_as_they_are(void) {
