@@ -170,11 +170,18 @@ static bool compares(const replay *r) { return SCOUT_HAS(r->api, distance) && r-
 /* So many of several that are held together: a device reads numbers at multiples of their size alone. */
 uint64_t replay_held_bytes(uint64_t bytes) { return (bytes + 15) & ~(uint64_t)15; }
 
+/* Recording a run and computing in fp32 need memory, too. */
+static bool has_room(replay *r, uint64_t bytes) {
+    uint64_t free_bytes = 0, total = 0;
+    scout_why why;
+    return r->api->memory(r->device, &free_bytes, &total, &why) == SCOUT_OK && free_bytes > bytes + total / 8;
+}
+
 /* A device that compares has what is held beside it, while there is room. Zeros: what no part of a group makes is not
  * what the group makes. */
 scout_answer replay_hold_open(replay *r, uint64_t bytes, replay_held *to, scout_why *why) {
     *to = (replay_held){.at = NULL};
-    if (compares(r)) {
+    if (compares(r) && has_room(r, bytes)) {
         const scout_answer answer = r->api->alloc(r->device, bytes + 1, &to->at, why);
         if (answer == SCOUT_OK) return r->api->fill(r->device, to->at, bytes, SCOUT_NONE, SCOUT_FILL_BYTE, 0, why);
         if (answer != SCOUT_NO_MEMORY) return answer;
