@@ -110,8 +110,9 @@ typedef struct zoo_kept {
     const char *text; /* what the last night came to; "": there is no result yet */
     const char *why;  /* it was not kept; NULL: it was */
 } zoo_kept;
-/* step: what to call and when to stop; *now: what runs. */
-zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const char **now, bool measured);
+/* step: what to call and when to stop; `now` is told what runs next, for as long as the call takes. */
+zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, void (*now)(void *context, const char *text),
+                         bool measured);
 
 /* zoo_notify.c: z->notify gets the digest; state: "quiet", "incomplete", "slower" or "wrong". NULL: it did; else what
  * became of it. */

@@ -193,7 +193,7 @@ static void repeat(zoo *z, const zoo_item *item, const char *program, const char
 }
 
 static void repeat_all(zoo *z, const json_t *suspects, const char *again, const char *program, const char *before,
-                       const zoo_step *step, const char **now) {
+                       const zoo_step *step, void (*now)(void *context, const char *text)) {
     const json_t *one;
     size_t k;
     json_array_foreach(suspects, k, one) {
@@ -201,15 +201,15 @@ static void repeat_all(zoo *z, const json_t *suspects, const char *again, const 
         const zoo_item *const item = item_of(z, json_get_text(one, "folder"));
         if (!item || k >= MOST_SUSPECTS || strchr(operation, '/') || strchr(model, '/')) continue;
         const arena_mark mark = arena_save(z->a);
+        now(step->context, arena_printf(z->a, "%s again, %d times, %zu of %zu", zoo_digest_plain(z, operation),
+                                        (int)REPEATS, k + 1, json_array_size(suspects)));
         for (int turn = 0; turn < REPEATS && !*step->stop; turn++) {
-            *now = arena_printf(z->a, "%s again, %zu of %zu", zoo_digest_plain(z, operation), k + 1,
-                                json_array_size(suspects));
             repeat(z, item, program, operation, arena_printf(z->a, "%s/%s/%s/%d", again, model, operation, turn), step);
             if (before && !*step->stop)
                 repeat(z, item, before, operation,
                        arena_printf(z->a, "%s/%s/%s/%d-before", again, model, operation, turn), step);
         }
-        *now = NULL;
+        now(step->context, NULL);
         arena_rewind(z->a, mark);
     }
 }
@@ -220,7 +220,8 @@ static bool any_result(const zoo *z) {
     return false;
 }
 
-zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, const char **now, bool measured) {
+zoo_kept zoo_history_end(zoo *z, const char *folder, const zoo_step *step, void (*now)(void *context, const char *text),
+                         bool measured) {
     const char *const again = arena_printf(z->a, "%s/again", folder),
                       *const kept = arena_printf(z->a, "%s/program", folder),
                       *const path = arena_printf(z->a, "%s/index.json", folder);

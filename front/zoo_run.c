@@ -456,6 +456,13 @@ static const char *sum_up(const night *n, bool named) {
     return arena_strndup(n->z->a, line, strlen(line));
 }
 
+/* A line of its own in a log, and part of the line on a terminal. */
+static void tell_now(void *context, const char *text) {
+    night *n = context;
+    n->now = text;
+    if (text && !n->drawn) tell(n, stdout, arena_printf(n->z->a, "zoo: %s", text));
+}
+
 static status_code end(night *n, status *st) {
     zoo *z = n->z;
     const char *const digest = arena_printf(z->a, "%s/digest.md", n->folder), *const sum = sum_up(n, true);
@@ -463,7 +470,7 @@ static status_code end(night *n, status *st) {
     int worst = 0;
     if (!stop) zoo_cards_compare(z);
     for (int k = 0; k < z->unlike_count; k++) tell(n, stderr, z->unlike[k]);
-    if (!stop) n->kept = zoo_history_end(z, n->folder, &step, &n->now, n->measured > 0);
+    if (!stop) n->kept = zoo_history_end(z, n->folder, &step, tell_now, n->measured > 0);
     if (!stop) zoo_digest_write(z, n->folder, arena_printf(z->a, "%s: %s", named_date(z), sum_up(n, false)));
     const bool page = !stop && write_page(n);
     if (stop) return status_set(st, STATUS_INCOMPLETE, "interrupted: %s; the same command goes on where it was", sum);

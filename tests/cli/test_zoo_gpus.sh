@@ -195,6 +195,7 @@ db.execute("DELETE FROM point WHERE night = 1")
 db.commit()
 END
 zoo --gpus 0,1 --again --only one
+check "a suspect: it is told, with how many there are" contains stdout.txt ' again, 8 times, 1 of 1'
 check "a suspect: it is measured again" test "$(grep -c again runs.txt)" -ge 8
 check "a suspect: on its own GPU alone" test "$(cut -d ' ' -f 1 runs.txt | sort -u)" = 1
 
