@@ -258,6 +258,32 @@ static scout_answer refuse_then(scout_device *of, uint64_t bytes, void **out, sc
     return ran ? scout_say(reason, SCOUT_NO_MEMORY, "memory", "none is left") : usual.alloc(of, bytes, out, reason);
 }
 
+static scout_answer lose_it(scout_device *of, uint32_t want_type, const void *want, uint32_t got_type, const void *got,
+                            uint64_t count, scout_distance *out, scout_why *reason) {
+    (void)want_type, (void)want, (void)got_type, (void)got, (void)count, (void)out;
+    of->lost = true;
+    return scout_say(reason, SCOUT_LOST, "poisoned", "it was lost");
+}
+
+static void release_alive(scout_device *of, void *memory) {
+    UNIT_CHECK(!of->lost);
+    usual.release(of, memory);
+}
+
+static void a_device_lost_in_a_comparison(void) {
+    begin();
+    USE(&fake_right, &fake_fast);
+    usual = fake_api;
+    fake_api.distance = lose_it;
+    fake_api.release = release_alive;
+    best_of(1, "fast");
+    run(1);
+    UNIT_INT(answer, SCOUT_LOST);
+    UNIT_CHECK(result == NULL);
+    fake_api = usual;
+    end();
+}
+
 /* What is held stays on a device that compares, and comes here where it has no room. */
 static void a_device_compares_what_it_made(void) {
     for (int room = 1; room >= 0; room--) {
@@ -533,6 +559,7 @@ int main(void) {
     UNIT_RUN(what_a_step_makes_is_no_weight);
     UNIT_RUN(a_wrong_one_is_found);
     UNIT_RUN(a_device_compares_what_it_made);
+    UNIT_RUN(a_device_lost_in_a_comparison);
     UNIT_RUN(what_cannot_run_is_left_out);
     UNIT_RUN(a_best_that_cannot_be_recorded);
     UNIT_RUN(exclusions_and_lost_devices);
