@@ -14,9 +14,9 @@
 #include <string.h>
 
 enum {
-    FILLS = 4,
+    FILLS = 4, /* passes that an operation may have while others are prepared, and that what the plan takes has */
     FEW = 16
-}; /* FILLS: passes that an operation may have while others are prepared, and one of the plan has */
+};
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
 static const double WORTH = 0.0003, HOST_WORTH = 0.001;
