@@ -5,6 +5,7 @@
 set -euo pipefail
 usage="usage: ${0##*/} [--print] ZOO.json FOLDER [TIME]"
 print=
+if [[ ${1:-} == --help || ${1:-} == -h ]]; then echo "$usage" && exit 0; fi
 if [[ ${1:-} == --print ]]; then print=yes && shift; fi
 if (($# < 2 || $# > 3)) || [[ $1 == -* ]]; then
     echo "$usage" >&2

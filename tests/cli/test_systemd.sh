@@ -12,6 +12,9 @@ export PATH=$PWD/tools:$PATH HOME=$PWD/home
 echo '{}' >'a "zoo" of 5 % \ $HOME.json'
 units() { run "$install" "$@"; }
 
+units --help
+check "--help: exit 0" exits 0
+check "--help: how it is called" contains stdout.txt "usage: install.sh [--print] ZOO.json FOLDER [TIME]"
 units --print 'a "zoo" of 5 % \ $HOME.json' 'the nights' 03:30
 check "--print: exit 0" exits 0
 check "--print: nothing is written" absent home
