@@ -249,13 +249,17 @@ static const char *form_of(const char *variant) {
     return comma ? comma : "";
 }
 
-/* Among these the baseline is the best: own kernels, or a library's other choices, in the same form, where the default
- * was off. */
-static bool is_like(const json_t *m, const json_t *row) {
-    if (!json_is_true(json_object_get(m, "baseline_elected")) || json_object_get(row, "plugin")) return false;
+/* Own kernels beside one, or a library's other choices in the same form. */
+static bool is_akin(const json_t *m, const json_t *row) {
+    if (json_object_get(row, "plugin")) return false;
     if (json_is_true(json_object_get(m, "baseline_own"))) return json_is_true(json_object_get(row, "own"));
     return strcmp(json_get_text(row, "name"), json_get_text(m, "baseline")) == 0 &&
            strcmp(form_of(json_get_text(row, "variant")), form_of(json_get_text(m, "baseline_variant"))) == 0;
+}
+
+/* Among these the baseline is the best, where none was named. */
+static bool is_like(const json_t *m, const json_t *row) {
+    return json_is_true(json_object_get(m, "baseline_elected")) && is_akin(m, row);
 }
 
 /* The clock that the baseline's load holds, where it moved least while it was looked at; returns how often it was. Also
@@ -652,18 +656,18 @@ static bool is_off(const json_t *row) {
            strcmp(json_get_text(json_object_get(row, "reason"), "code"), "precision") == 0;
 }
 
-/* What a baseline made may come out off after it was timed: the fastest of its like takes its place. */
+/* A baseline may come out off after it was timed: the fastest of its kin takes its place, unless it was named. */
 static void replace_baseline(json_t *m) {
     const json_t *base = baseline_of(m), *best = NULL;
-    if (!base || !is_off(base) || json_object_get(base, "plugin")) return;
-    json_object_set_new(m, "baseline_elected", json_true());
+    if (!base || !is_off(base) || json_is_true(json_object_get(m, "baseline_named"))) return;
     for (size_t k = 0; k < json_array_size(rows_of(m)); k++) {
         const json_t *row = json_array_get(rows_of(m), k);
         const double us = json_get_positive(pass_of(row, 1), "time_us");
-        if (!is_ok(row) || !is_like(m, row) || !(us > 0)) continue;
+        if (!is_ok(row) || !is_akin(m, row) || !(us > 0)) continue;
         if (!best || us < json_get_positive(pass_of(best, 1), "time_us")) best = row;
     }
     if (!best) return;
+    json_object_set_new(m, "baseline_elected", json_true());
     json_object_set_new(m, "probe", json_null()); /* what it bounds is known beside the one that was */
     json_object_set(m, "baseline", json_object_get(best, "name"));
     json_object_set(m, "baseline_variant", json_object_get(best, "variant"));

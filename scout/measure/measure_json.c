@@ -141,8 +141,10 @@ json_t *measure_json_result(const measurement *m) {
     json_put_text(&b, to, "baseline_variant", base ? base->variant : "");
     const bool own = base && base->candidate->flags & SCOUT_OWN;
     if (own) json_put_bool(&b, to, "baseline_own", true);
-    if ((own || stands_in(m, base)) && !m->request->before)
-        json_put_bool(&b, to, "baseline_elected", true);          /* not named */
+    if (m->request->before)
+        json_put_bool(&b, to, "baseline_named", true);
+    else if (own || stands_in(m, base))
+        json_put_bool(&b, to, "baseline_elected", true);
     if (!m->api->has_graphs) json_put_bool(&b, to, "host", true); /* shares its cores with others */
     json_put_int(&b, to, "rotation_bytes", (int64_t)m->rotation_bytes);
     json_put_int(&b, to, "copies", m->copies);

@@ -105,6 +105,15 @@ static void a_late_default_leaves_its_place(void) {
     near(number(result, "baseline_time_us"), 200);
     UNIT_CHECK(json_is_true(json_object_get(result, "baseline_elected")));
     end();
+    begin("16,24,8", "fp32"); /* one that was named keeps its place, and has no figure */
+    request.before = "late_default";
+    USE(&fake_late_default, &fake_right);
+    measure_opens();
+    for (int k = 1; k <= 4; k++) measure_pass_of(k);
+    measure_close(session);
+    UNIT_TEXT(text(result, "baseline_variant"), "engine=0,form=0");
+    UNIT_CHECK(!(number(result, "baseline_time_us") > 0));
+    end();
 }
 
 static void a_lost_device_ends_it(void) {

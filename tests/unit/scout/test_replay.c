@@ -236,7 +236,6 @@ static scout_answer compare_there(scout_device *of, uint32_t want_type, const vo
                                   const void *got, uint64_t count, scout_distance *out, scout_why *reason) {
     (void)of, (void)reason;
     compared++;
-    UNIT_CHECK(((uintptr_t)want & 7) == 0 && ((uintptr_t)got & 7) == 0);
     replay_numbers_add(want_type, want, got_type, got, count, out);
     return SCOUT_OK;
 }
