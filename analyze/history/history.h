@@ -49,7 +49,8 @@ typedef struct history_figure {
     const history_setting *setting;
     const char *model, *folder; /* what the folder is called, and where it lies */
     const char *key, *op, *operation, *best;
-    int64_t count, taken;                         /* seconds since 1970 */
+    int64_t count;
+    double taken;                                 /* seconds since 1970, as all moments here */
     double us, ci, default_us, ceiling_us, clock; /* not-a-number: not known */
 } history_figure;
 
@@ -76,8 +77,8 @@ typedef struct history {
         const char *model;
         int64_t place_id, setting_id, model_id, machine; /* 0: none yet */
     } last;
-    int64_t night;    /* that is being written; 0: it has no figure yet */
-    int64_t night_at; /* its newest figure */
+    int64_t night;   /* that is being written; 0: it has no figure yet */
+    double night_at; /* its newest figure */
     history_tonight *tonight;
     size_t tonight_count, tonight_cap;
     struct {
@@ -120,8 +121,7 @@ void history_put_ceiling(history *h, const history_place *place, const char *nam
 typedef struct history_window {
     size_t count;
     int level[SCREEN_NIGHTS]; /* it rises with each change that is sure, its own or the machine's */
-    int64_t taken[SCREEN_NIGHTS];
-    double x[SCREEN_NIGHTS], alone[SCREEN_NIGHTS];
+    double taken[SCREEN_NIGHTS], x[SCREEN_NIGHTS], alone[SCREEN_NIGHTS];
 } history_window;
 void history_look(history *h, int64_t series, int64_t machine, int64_t before, history_window *w);
 int64_t history_series(history *h, int64_t place, const char *key, const char *op); /* that it is, or becomes */

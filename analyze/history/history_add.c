@@ -4,10 +4,8 @@
 #include "common/files.h"
 #include "common/json.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -80,15 +78,9 @@ static const char *hash_of(history *h, const char *path) {
     return arena_printf(h->a, "%016llx", (unsigned long long)is);
 }
 
-static int64_t seconds_of(const char *text) {
-    struct tm at = {0};
-    const char *const end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &at) : NULL;
-    return end && !*end ? (int64_t)timegm(&at) : 0;
-}
-
 static bool has_figure(const study_report *r) {
     return r->count > 0 && r->key && strcmp(r->key, history_machine) != 0 && r->best_us > 0 && study_has_baseline(r) &&
-           seconds_of(r->taken) > 0;
+           study_moment(r->taken) > 0;
 }
 
 static const char *joined(history *h, const char *a, const char *b) {
@@ -134,7 +126,7 @@ static void add_group(history *h, const summary_group *s, const char *folder) {
                                       .operation = r->operation,
                                       .best = joined(h, r->best, r->best_variant),
                                       .count = r->count,
-                                      .taken = seconds_of(r->taken),
+                                      .taken = study_moment(r->taken),
                                       .us = r->best_us,
                                       .ci = r->best_ci,
                                       .default_us = r->baseline_us,

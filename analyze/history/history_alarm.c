@@ -81,7 +81,7 @@ static bool screen_machine(device *d) {
     history_look(h, series, series, h->night, &w);
     history_do(
         h, "INSERT INTO point(series, night, taken, us, ceiling_us, best, setting) VALUES(?1, ?2, ?3, ?4, ?5, 0, 0)",
-        "iiidd", series, h->night, h->night_at, exp(d->alone), exp(d->alone - d->over));
+        "iiddd", series, h->night, h->night_at, exp(d->alone), exp(d->alone - d->over));
     const double moved[] = {d->over, d->alone};
     const double *const nights[] = {w.x, w.alone};
     for (int k = 0; k < 2; k++) {
@@ -127,7 +127,7 @@ void history_end(history *h) {
     const size_t share = h->tonight_count / HISTORY_SHARE;
     size_t left = share > HISTORY_SUSPECTS ? share : HISTORY_SUSPECTS;
     if (h->night) {
-        history_do(h, "UPDATE night SET at = ?2 WHERE id = ?1", "ii", h->night, h->night_at);
+        history_do(h, "UPDATE night SET at = ?2 WHERE id = ?1", "id", h->night, h->night_at);
         history_do(h, "DELETE FROM change WHERE state = 0 AND witness = 1 AND abs(z) <= ?1", "d", screen_limit);
         history_do(h, "UPDATE change SET state = 4 WHERE state = 0", ""); /* its night is over */
         qsort(h->tonight, h->tonight_count, sizeof *h->tonight, by_place);

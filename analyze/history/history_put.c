@@ -87,7 +87,7 @@ void history_look(history *h, int64_t series, int64_t machine, int64_t before, h
         const double us = history_real(s, again ? 4 : 2), ceiling = history_real(s, again ? 5 : 3);
         const size_t to = SCREEN_NIGHTS - 1 - n++;
         while (gone < changes && nights[gone] > sqlite3_column_int64(s, 0)) gone++;
-        w->taken[to] = sqlite3_column_int64(s, 1);
+        w->taken[to] = sqlite3_column_double(s, 1);
         w->level[to] = (int)(changes - gone);
         w->x[to] = history_value(us, ceiling);
         w->alone[to] = history_value(us, NAN);
@@ -104,9 +104,9 @@ void history_look(history *h, int64_t series, int64_t machine, int64_t before, h
 
 /* ---- a figure ---- */
 
-static void begin_night(history *h, int64_t taken) {
+static void begin_night(history *h, double taken) {
     if (!h->night) {
-        history_do(h, "INSERT INTO night(at) VALUES(?1)", "i", taken);
+        history_do(h, "INSERT INTO night(at) VALUES(?1)", "d", taken);
         h->night = sqlite3_last_insert_rowid(h->db);
         h->night_at = taken;
     }
@@ -167,7 +167,7 @@ bool history_put(history *h, const history_figure *f) {
         sqlite3_stmt *s =
             history_ask(h, "SELECT 1 FROM point WHERE series = ?1 AND night = ?2", "ii", series, h->night);
         if (number_of(h, s)) { /* another model has it, too; both are of this night, now and later */
-            history_do(h, "UPDATE point SET taken = ?3 WHERE series = ?1 AND night = ?2 AND taken < ?3", "iii", series,
+            history_do(h, "UPDATE point SET taken = ?3 WHERE series = ?1 AND night = ?2 AND taken < ?3", "iid", series,
                        h->night, f->taken);
             return false;
         }
@@ -178,7 +178,7 @@ bool history_put(history *h, const history_figure *f) {
     history_do(h,
                "INSERT INTO point(series, night, taken, us, ci, default_us, ceiling_us, clock_mhz, best, setting) "
                "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-               "iiidddddii", series, h->night, f->taken, f->us, f->ci, f->default_us, f->ceiling_us, f->clock,
+               "iiddddddii", series, h->night, f->taken, f->us, f->ci, f->default_us, f->ceiling_us, f->clock,
                text_of(h, f->best), h->last.setting_id);
     keep_for_tonight(h, series, place, f, &w);
     return true;

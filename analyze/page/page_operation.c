@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 static void fact(page *p, const char *term) { fprintf(p->out, "<div><dt>%s</dt><dd>", term); }
 static void end_fact(page *p) { fputs("</dd></div>\n", p->out); }
@@ -198,16 +197,9 @@ static void elsewhere(page *p, const study_report *r) {
     if (any) page_table_close(p);
 }
 
-/* "2026-11-22T02:31:29Z" as seconds; not-a-number where it is no such text. */
-static double seconds_of(const char *text) {
-    struct tm t = {0};
-    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &t);
-    return end && *end == 'Z' ? (double)timegm(&t) : NAN;
-}
-
 static void remember(page *p, const summary_row *row, const json_t *detail) {
     const study_report *r = row->report;
-    const double at = seconds_of(page_string(detail, "taken"));
+    const double at = study_moment(page_string(detail, "taken"));
     if (isfinite(at) && (r->clock_mhz > 0 || r->power_w > 0))
         p->moments[p->moment_count++] = (page_moment){at, r->clock_mhz, r->power_w, row->rank};
 }

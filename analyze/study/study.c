@@ -6,9 +6,12 @@
 #include "common/json.h"
 #include "common/plain.h"
 
+#include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Beside the files themselves, which are read one at a time by each thread. 100,000 reports take a twentieth of it. */
@@ -101,6 +104,15 @@ json_t *study_beside_report(const char *path, const char *kind, status *st) {
     }
     free(place);
     return found;
+}
+
+double study_moment(const char *text) {
+    struct tm at = {0};
+    const char *const end = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &at) : NULL;
+    char *rest = NULL;
+    const double part = end && *end == '.' && isdigit((unsigned char)end[1]) ? strtod(end, &rest) : 0;
+    const char *const zone = rest ? rest : end;
+    return zone && plain_same(zone, "Z") && part < 1 ? (double)timegm(&at) + part : NAN;
 }
 
 bool study_has_baseline(const study_report *r) { return plain_same(r->status, "OK") && r->baseline_us > 0; }

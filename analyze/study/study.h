@@ -45,7 +45,7 @@ typedef struct study_report {
     const char *ceiling_from, *bound;
     bool above_ceiling;
     double clock_mhz, power_w;          /* of the baseline's row */
-    const char *taken;                  /* when: "2026-11-22T04:47:34Z" */
+    const char *taken;                  /* when: "2026-11-22T04:47:34.123Z" */
     double address_best, address_worst; /* ratios over where memory lies, as verdict_facts has them */
     int candidates, bad_rows;           /* rows; those that are WRONG, CRASHED, TIMEOUT or ERROR */
     bool fusion;                        /* of a folder fusions/: in no sum */
@@ -161,6 +161,7 @@ bool study_open(study *s, const study_options *options, status *st);
 void study_close(study *s);
 
 bool study_has_baseline(const study_report *r);
+double study_moment(const char *text); /* seconds since 1970; not-a-number where it tells no moment */
 /* Above its ceiling by right: a ceiling is that of all the work, and the best one leaves zeros out. Not so where the
  * baseline, which does it all, is above as well. */
 bool study_skips_zeros(const study_report *r);

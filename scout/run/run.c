@@ -22,9 +22,14 @@ static const size_t MOST_MEMORY = (size_t)2 << 30; /* of everything that the ope
 double run_now(void) { return clock_seconds(); }
 
 void run_utc(char *text, size_t room) {
-    const time_t now = time(NULL);
+    struct timespec now = {0};
     struct tm parts;
-    if (!gmtime_r(&now, &parts) || strftime(text, room, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) snprintf(text, room, "-");
+    clock_gettime(CLOCK_REALTIME, &now);
+    const size_t n = gmtime_r(&now.tv_sec, &parts) ? strftime(text, room, "%Y-%m-%dT%H:%M:%S", &parts) : 0;
+    if (n > 0)
+        snprintf(text + n, room - n, ".%03dZ", (int)(now.tv_nsec / 1000000));
+    else
+        snprintf(text, room, "-");
 }
 
 void run_warn(run *r, const char *format, ...) {

@@ -188,7 +188,7 @@ typedef struct run {
 } run;
 
 double run_now(void);                  /* seconds of a steady clock */
-void run_utc(char *text, size_t room); /* "2026-11-21T15:07:52Z" */
+void run_utc(char *text, size_t room); /* "2026-11-21T15:07:52.123Z" */
 void run_warn(run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void run_warn_once(run *r, const char *text); /* the same text is not said again */
 

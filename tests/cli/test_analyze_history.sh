@@ -38,6 +38,14 @@ check "the same night again: it is no new one" prints "11 nights, 40 operations,
 history h.db night_3/bert
 check "an earlier one again: neither" prints "11 nights, 40 operations, 440 figures"
 cp h.db quiet.db
+# Nights of small models may lie within one second.
+for at in 250 750 750 250; do
+    night 12 "taken=2026-01-12T01:00:00.${at}Z"
+    history short.db night_12/bert
+    rm -r night_12
+    printf '%s\n' "$STDOUT" >>short.txt
+done
+check "two nights within one second are two" test "$(sed -n 's/.*, \([0-9]* figures\).*/\1/p' short.txt | tr '\n' ' ')" = "40 figures 80 figures 80 figures 80 figures "
 night 12 op_0004=1.2 driver=580.2 op_0005=1.03
 history h.db night_12/bert -o w --format json,html
 check "what is out: exit 0, for it is only suspect" exits 0
