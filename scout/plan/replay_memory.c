@@ -228,6 +228,18 @@ static replay_place place_activation(layout *l, const replay_step *s, uint32_t t
     return (replay_place){REPLAY_INPUTS, *slot, own ? 0 : in.offset};
 }
 
+/* The same constant of the same occurrence by default, whose step was placed before; NULL: it has none, or lies
+ * otherwise there. */
+static const replay_place *place_before(const replay *r, const replay_step *s, uint32_t t) {
+    const int from = s->flow > 0 ? r->request->from[s->occurrence] : -1;
+    const replay_step *was = from >= 0 && r->step_of[0][from] >= 0 ? &r->steps[r->step_of[0][from]] : NULL;
+    if (!was || !replay_takes_part(r, was) || t >= op_of(r, was)->tensor_count) return NULL;
+    const scout_tensor *a = &op_of(r, s)->tensors[t], *b = &op_of(r, was)->tensors[t];
+    const bool same = a->type == b->type && a->bytes == b->bytes && a->rank == 1 && b->rank == 1 &&
+                      strcmp(a->name, b->name) == 0 && was->places[t].region == REPLAY_WEIGHTS;
+    return same ? &was->places[t] : NULL;
+}
+
 static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, int tensor) {
     replay *r = l->replay;
     const operation_flow *f = replay_flow(r, 1);
@@ -236,6 +248,8 @@ static replay_place place_constant(layout *l, const replay_step *s, uint32_t t, 
     const void *given = u->weights.bytes && u->weights.tensor == t ? u->weights.bytes : NULL;
     const int owner = tensor >= 0 ? binding_owner(f, tensor) : -1;
     const home in = home_of(l, tensor);
+    const replay_place *before = owner < 0 ? place_before(r, s, t) : NULL;
+    if (before) return *before;
     /* A weight whose zeros matter is all of its tensor, and no other operation's. */
     const bool shares = owner >= 0 && (!given || (in.bytes == want->bytes && l->slot[in.tensor] < 0));
     r->own_numbers = r->own_numbers || (s->flow > 0 && (owner < 0 || owner >= replay_flow(r, 0)->tensor_count));
