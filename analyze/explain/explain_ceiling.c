@@ -72,6 +72,15 @@ static const json_t *bandwidth_of(const json_t *ceilings, double bytes, double r
     return found;
 }
 
+/* Of the one that set the ceiling the report knows the time itself: bytes in the cache, and a probe, have had their
+ * say. Not-a-number of another one. */
+static double time_that_set_it(const explain *e, const char *name) {
+    const study_report *r = e->r;
+    const double launch_us = isfinite(r->launch_us) && strcmp(name, "launch") != 0 ? r->launch_us : 0;
+    const bool sets = r->bound && strcmp(r->bound, name) == 0;
+    return sets && r->ceiling_us > launch_us ? r->ceiling_us - launch_us : NAN;
+}
+
 static bound memory(const explain *e, const json_t *ceilings) {
     const study_report *r = e->r;
     const double bytes = r->bytes_read + r->bytes_written, resident = json_get_number(e->report, "resident_bytes");
@@ -79,13 +88,18 @@ static bound memory(const explain *e, const json_t *ceilings) {
     const double tbps = json_get_number(row, "tbps");
     if (!(bytes > 0)) return (bound){NAN, "it moves nothing"};
     if (!(tbps > 0)) return (bound){NAN, "no bandwidth is known"};
-    const char *kept =
-        resident > 0 ? arena_printf(e->arena, "; %s of it may be in the cache", explain_unit(e, resident, "B")) : "";
-    return (bound){bytes / tbps * 1e-6,
-                   arena_printf(e->arena, "%s at %s%s, measured with %s of which %.0f %% are read%s",
-                                explain_unit(e, bytes, "B"), explain_unit(e, 1e12 * tbps, "B/s"), within(e, row),
-                                explain_unit(e, json_get_number(row, "bytes"), "B"),
-                                100 * json_get_number(row, "read_fraction"), kept)};
+    const double us = time_that_set_it(e, "memory");
+    const char *const all = explain_unit(e, bytes, "B"), *from = arena_printf(e->arena, "%s at ", all);
+    if (resident > 0 && isfinite(us))
+        from = arena_printf(e->arena, "%s at %s, for %s of it may be in the cache; from memory ", all,
+                            explain_unit(e, bytes / us * 1e6, "B/s"), explain_unit(e, resident, "B"));
+    else if (resident > 0)
+        from = arena_printf(e->arena, "%s, of which %s may be in the cache; from memory ", all,
+                            explain_unit(e, resident, "B"));
+    return (bound){bytes / tbps * 1e-6, arena_printf(e->arena, "%s%s%s, measured with %s of which %.0f %% are read",
+                                                     from, explain_unit(e, 1e12 * tbps, "B/s"), within(e, row),
+                                                     explain_unit(e, json_get_number(row, "bytes"), "B"),
+                                                     100 * json_get_number(row, "read_fraction"))};
 }
 
 static bound special(const explain *e, const json_t *ceilings) {
@@ -109,9 +123,8 @@ static const struct {
 static void write_bound(const explain *e, const char *name, bound b) {
     const study_report *r = e->r;
     const bool sets = r->bound && strcmp(r->bound, name) == 0;
-    const double launch_us = isfinite(r->launch_us) && strcmp(name, "launch") != 0 ? r->launch_us : 0;
-    /* Of the one that set it the report knows the time itself: bytes in the cache, and a probe, have had their say. */
-    if (sets && r->ceiling_us > launch_us) b.us = r->ceiling_us - launch_us;
+    const double us = time_that_set_it(e, name);
+    if (isfinite(us)) b.us = us;
     const char *far = sets && strcmp(name, "launch") != 0 ? "sets it"
                       : isfinite(b.us) && r->ceiling_us > 0
                           ? arena_printf(e->arena, "%s", amount_percent(b.us / r->ceiling_us).s)

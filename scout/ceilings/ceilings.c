@@ -197,9 +197,13 @@ static bool raise_bandwidth(ceilings *c, const ceilings_seen *seen) {
     return raised;
 }
 
+static bool is_warm(const ceilings *c, const ceilings_seen *seen) {
+    return strcmp(seen->bound, "memory") == 0 && !seen->resident && !(seen->over_bytes >= c->plateau_bytes);
+}
+
 bool ceilings_raise(ceilings *c, const ceilings_seen *seen) {
     const double known = known_of(c, seen), share = seen->rate / known;
-    if (!(known > 0) || !(share > 1 + doubt) || !isfinite(share)) return false;
+    if (!(known > 0) || !(share > 1 + doubt) || !isfinite(share) || is_warm(c, seen)) return false;
     if (strcmp(seen->bound, "compute") == 0) raise_peak(c, seen);
     if (strcmp(seen->bound, "special") == 0) c->special_per_s = seen->rate;
     return strcmp(seen->bound, "memory") != 0 || raise_bandwidth(c, seen);

@@ -79,9 +79,11 @@ typedef struct ceilings_seen {
     double rate;  /* TFLOP/s, TB/s or special functions per second */
     bool product; /* compute: a product of the peak's shape, not multiply-adds in registers */
     double bytes, read_fraction;
-    bool resident; /* memory: these bytes */
+    bool resident;     /* memory: these bytes */
+    double over_bytes; /* of bytes that are not: so many were walked over */
 } ceilings_seen;
-/* Whether that is more than `c` holds by over 2 %: then it takes its place. */
+/* Whether that is more than `c` holds by over 2 %: then it takes its place. Of bytes from memory, only if the caches
+ * could not keep them: an operation that rotates over little has a yardstick that does so as well. */
 bool ceilings_raise(ceilings *c, const ceilings_seen *seen);
 extern const char *const ceilings_in_registers; /* how a peak was reached that is no product's */
 

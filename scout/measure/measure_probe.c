@@ -325,6 +325,7 @@ json_t *measure_probe_json(const measurement *m, json_builder *b) {
         json_put_real(b, to, "bytes", p->bytes);
         json_put_real(b, to, "read_fraction", p->read_fraction);
         json_put_bool(b, to, "resident", p->resident);
+        json_put_real(b, to, "over_bytes", p->bytes * p->copies);
     }
     if (isfinite(p->stored)) json_put_real(b, to, stored[special ? 3 : (int)p->kind], p->stored);
     json_put_real(b, to, "work", work / (special ? 1 : 1e12));

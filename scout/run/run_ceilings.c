@@ -28,10 +28,14 @@ bool run_on_host(const run *r) {
 
 /* ---- kept in the cache ---- */
 
+/* Raised when a host's ceilings are found otherwise, and no time is measured otherwise. */
+enum { HOST_CEILINGS = 2 };
+
 static void key_of(const run *r, const run_device *d, char *key, size_t room) {
     const regime *g = &r->options->regime;
-    snprintf(key, room, "ceilings|%s|%s-%s|method=%d", d->about->device_instance, regime_load_names[g->load],
-             regime_launch_names[g->launch], REGIME_METHOD);
+    const int n = snprintf(key, room, "ceilings|%s|%s-%s|method=%d", d->about->device_instance,
+                           regime_load_names[g->load], regime_launch_names[g->launch], REGIME_METHOD);
+    if (is_host(d) && n > 0 && (size_t)n < room) snprintf(key + n, room - (size_t)n, "|host=%d", HOST_CEILINGS);
 }
 
 static json_t *names_of(unsigned bits, json_builder *b) {
@@ -214,7 +218,8 @@ static void learn(run *r, run_device *d, const run_item *i) {
                           .product = json_object_get(probe, "shape") != NULL,
                           .bytes = json_get_positive(probe, "bytes"),
                           .read_fraction = json_number_value(json_object_get(probe, "read_fraction")),
-                          .resident = json_is_true(json_object_get(probe, "resident"))};
+                          .resident = json_is_true(json_object_get(probe, "resident")),
+                          .over_bytes = json_get_positive(probe, "over_bytes")};
     json_builder b = {0};
     status st = {0};
     for (size_t k = 0; k < sizeof figures / sizeof figures[0]; k++)

@@ -161,7 +161,20 @@ static bool stays_near(const cpu_info *c, uint64_t bytes, bool again) {
     return again && bytes <= c->l2_bytes / 2 * (uint64_t)c->core_count;
 }
 
-/* Both are tried in alternating rows of launches, as a row sees the caches that its own first launch leaves. Larger
+/* Stores go past the caches by lines, and only where they may leave them. A thread alone is for what its own caches
+ * hold beside the other's half. */
+static int ways_of(const cpu_info *c, const void *written, uint64_t read_bytes, uint64_t written_bytes, bool again,
+                   int ways[CPU_STREAM_WAYS]) {
+    const uint64_t bytes = read_bytes + written_bytes;
+    int count = 0;
+    ways[count++] = CPU_STREAM_TEAM;
+    if (c->avx2 && (uintptr_t)written % LINE == 0 && written_bytes >= BLOCK && !stays_near(c, bytes, again))
+        ways[count++] = CPU_STREAM_PAST;
+    if (c->core_count > 1 && bytes <= c->l2_bytes) ways[count++] = CPU_STREAM_ALONE;
+    return count;
+}
+
+/* All are tried in alternating rows of launches, as a row sees the caches that its own first launch leaves. Larger
  * sizes find little there and are launched only a few times when measured: most of these must use the better one. */
 typedef struct trial {
     uint32_t row, tries;
@@ -178,23 +191,28 @@ void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_byt
     const cpu_info *c = cpu_info_get();
     const trial how = trial_of(written_bytes);
     stream_job job = {read, written, read_bytes, written_bytes, NULL, NULL};
-    const bool able = c->avx2 && (uintptr_t)written % LINE == 0 && written_bytes >= BLOCK;
-    const bool again = written == state->last;
-    cpu_stream_choice *choice = &state->choices[63 - __builtin_clzll(written_bytes | 1)][read_bytes > 0][again];
-    if (written_bytes > 0) state->last = written;
-    if (!able || stays_near(c, read_bytes + written_bytes, again)) {
-        choose_kernels(&job, false);
-        cpu_team_run(stream_share, &job);
-        return;
-    }
-    const bool trying = choice->tries < how.tries;
-    const bool past = trying ? choice->tries / how.row % 2 == 1 : choice->seconds[1] < choice->seconds[0];
-    choose_kernels(&job, past);
+    const void *const target = written_bytes > 0 ? written : read;
+    const bool again = target == state->last;
+    const int what = written_bytes == 0 ? 2 : read_bytes > 0;
+    const uint64_t size = written_bytes > 0 ? written_bytes : read_bytes;
+    cpu_stream_choice *choice = &state->choices[63 - __builtin_clzll(size | 1)][what][again];
+    int ways[CPU_STREAM_WAYS];
+    const int count = ways_of(c, written, read_bytes, written_bytes, again, ways);
+    const bool trying = count > 1 && choice->tries < how.tries;
+    int way = ways[0];
+    for (int k = 1; k < count && !trying; k++)
+        if (choice->seconds[ways[k]] > 0 && choice->seconds[ways[k]] < choice->seconds[way]) way = ways[k];
+    if (trying) way = ways[choice->tries / how.row % (uint32_t)count];
+    state->last = target;
+    choose_kernels(&job, way == CPU_STREAM_PAST);
     const double start = trying ? cpu_telemetry_now() : 0;
-    cpu_team_run(stream_share, &job);
+    if (way == CPU_STREAM_ALONE)
+        stream_share(&job, 0, 1);
+    else
+        cpu_team_run(stream_share, &job);
     if (!trying) return;
     const double seconds = cpu_telemetry_now() - start;
-    if (choice->seconds[past] <= 0 || seconds < choice->seconds[past]) choice->seconds[past] = seconds;
+    if (choice->seconds[way] <= 0 || seconds < choice->seconds[way]) choice->seconds[way] = seconds;
     choice->tries++;
 }
 

@@ -3,19 +3,22 @@
 
 #include "scout/plugin.h"
 
-/* Whether stores should go past the caches depends on what the caches hold when a launch comes, which no size tells: so
- * the first launches of a kind (bytes, read or not, same target as before or another) try both. */
+/* On all threads, also with stores past the caches, or on one, which waits for no other. */
+enum { CPU_STREAM_TEAM, CPU_STREAM_PAST, CPU_STREAM_ALONE, CPU_STREAM_WAYS };
+
+/* Which way is the fastest depends on what the caches hold when a launch comes, which no size tells: so the first
+ * launches of a kind (bytes, read or not, same target as before or another) try all that may be. */
 typedef struct cpu_stream_choice {
     uint32_t tries;
-    double seconds[2]; /* least, of ordinary stores and of those past the caches */
+    double seconds[CPU_STREAM_WAYS]; /* least; 0: not tried */
 } cpu_stream_choice;
 
 typedef struct cpu_stream_state { /* zeroed to begin with */
-    cpu_stream_choice choices[64][2][2];
+    cpu_stream_choice choices[64][3][2];
     const void *last;
 } cpu_stream_state;
 
-/* Reads and writes both buffers once, on all threads; either may be empty. */
+/* Reads and writes both buffers once; either may be empty. */
 void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_bytes, void *written,
                     uint64_t written_bytes);
 /* What the operation before it in a model does to its activations: it reads what lies where this one is to write, and

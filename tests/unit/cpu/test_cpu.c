@@ -349,7 +349,7 @@ static void streams_write_all_of_it_and_no_more(void) {
     uint64_t before = 0, after = 0;
     UNIT_CHECK(api->fill(device, from, 6 << 20, SCOUT_INT4, SCOUT_FILL_NORMAL, 1, &why) == SCOUT_OK);
     (void)api->checksum(device, from, 6 << 20, &before, &why);
-    for (int round = 0; round < 30; round++) { /* both kinds of stores get their turn */
+    for (int round = 0; round < 30; round++) { /* all ways get their turn */
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             const uint64_t bytes = sizes[k][1], offset = round % 3 == 2 ? 8 : 0;
             memset(to, 0xFE, bytes + 128);
