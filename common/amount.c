@@ -71,3 +71,14 @@ amount amount_within(double relative) {
              percent);
     return a;
 }
+
+amount_words amount_within_of(double relative, double unknown) {
+    amount_words w = {""};
+    const bool partly = unknown >= 0.0005 && isfinite(relative);
+    const amount known = amount_within(partly && unknown > 0.9995 ? NAN : partly ? relative - unknown : relative);
+    const int n = snprintf(w.s, sizeof w.s, "%s", known.s);
+    if (partly && unknown <= 0.9995)
+        snprintf(w.s + n, sizeof w.s - (size_t)n, " (%.*f %% without interval)", unknown < 0.0995 ? 1 : 0,
+                 100 * unknown);
+    return w;
+}

@@ -21,3 +21,9 @@ amount amount_in(amount_unit unit, double us);
 amount amount_bytes(double bytes);     /* "13.5 GB" */
 amount amount_percent(double share);   /* "3.4 %" */
 amount amount_within(double relative); /* "± 0.6 %"; "± ?" where it is not known */
+/* Of a sum, a part of which has no interval: "± 0.6 % (12 % without interval)". `relative` counts that part as it is
+ * (verdict_sum_ci, verdict_sum_unknown). */
+typedef struct amount_words {
+    char s[64];
+} amount_words;
+amount_words amount_within_of(double relative, double unknown);

@@ -70,6 +70,7 @@ void verdict_sum_allow(verdict_sum *s, double us) {
     s->common_us += us;
 }
 
+double verdict_sum_unknown(const verdict_sum *s) { return s->us > 0 ? s->common_us / s->us : 0; }
 double verdict_sum_ci(const verdict_sum *s) { return s->us > 0 ? (sqrt(s->squares) + s->common_us) / s->us : 0; }
 
 static bool touches(figure f, double threshold) { return f.half > 0 && fabs(f.x - threshold) <= f.half; }

@@ -32,6 +32,7 @@ typedef struct verdict_sum {
 void verdict_sum_add(verdict_sum *s, double us, double rel_ci);
 void verdict_sum_allow(verdict_sum *s, double us); /* at least: as much again is allowed for */
 double verdict_sum_ci(const verdict_sum *s);       /* relative half width */
+double verdict_sum_unknown(const verdict_sum *s);  /* the share of it that has no interval */
 
 /* What was measured of one operation. Times are per occurrence; 0 or not-a-number: not known. */
 typedef struct verdict_facts {

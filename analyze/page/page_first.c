@@ -125,7 +125,8 @@ static void totals(page *p) {
     char now[96], proven[96], ceiling[96];
     const double all = t->measured_us;
     if (t->measured == 0) return;
-    snprintf(now, sizeof now, " <span class=\"soft\">%s</span>", amount_within(verdict_sum_ci(&t->now)).s);
+    snprintf(now, sizeof now, " <span class=\"soft\">%s</span>",
+             amount_within_of(verdict_sum_ci(&t->now), verdict_sum_unknown(&t->now)).s);
     snprintf(proven, sizeof proven, " <span class=\"soft\">%s less</span>", page_percent(t->proven_us / all).s);
     snprintf(ceiling, sizeof ceiling, " <span class=\"soft\">%s less</span>",
              page_percent(1 - t->measured_ceiling_us / all).s);

@@ -55,7 +55,7 @@ static void row(page *p, size_t k, amount_unit unit) {
     /* Models differ by orders of magnitude: four digits of each. */
     fprintf(p->out, "<td class=\"n\">%s %s<br><span class=\"soft\">%s</span></td>",
             page_figure(s->measured_us / unit.us).s, unit.us > 1 ? unit.name : "µs",
-            amount_within(verdict_sum_ci(&s->now)).s);
+            amount_within_of(verdict_sum_ci(&s->now), verdict_sum_unknown(&s->now)).s);
     bar(p, s);
     number(p, s->proven_us, page_percent(s->proven_us / s->measured_us).s);
     number(p, s->potential_us, page_percent(s->potential_us / s->measured_us).s);

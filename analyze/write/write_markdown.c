@@ -72,8 +72,8 @@ static void write_totals(FILE *out, const summary_group *g) {
     if (all->measured > 0) {
         fputs("| per run of the model | time | |\n|---|--:|---|\n", out);
         fprintf(out, "| by default | %s %s | %zu operation%s, run %" PRId64 " times |\n",
-                amount_time(all->measured_us).s, amount_within(g->group->measured_ci).s, all->measured,
-                plural(all->measured), all->occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
+                amount_time(all->measured_us).s, amount_within_of(g->group->measured_ci, g->group->measured_unknown).s,
+                all->measured, plural(all->measured), all->occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
         fprintf(out, "| with what is proven | %s | %s less%s |\n", amount_time(all->measured_us - all->proven_us).s,
                 amount_percent(all->proven_us / all->measured_us).s,
                 study_whole_refutes(&g->group->whole) ? ", operation by operation; not proven of the model as a whole"
@@ -251,7 +251,8 @@ static void write_group(FILE *out, const summary_group *g, size_t top) {
     fprintf(out, "# %s on %s", name(g->group->model ? g->group->model : "operations").s,
             say(g->group->device ? g->group->device : "an unknown device").s);
     if (g->all.measured > 0)
-        fprintf(out, ": %s %s per run", amount_time(g->group->measured_us).s, amount_within(g->group->measured_ci).s);
+        fprintf(out, ": %s %s per run", amount_time(g->group->measured_us).s,
+                amount_within_of(g->group->measured_ci, g->group->measured_unknown).s);
     fputs("\n\n", out);
     if (g->group->partial.text) fprintf(out, "**%s**\n\n", g->group->partial.text);
     write_first(out, g);

@@ -146,6 +146,7 @@ static json_t *time_json(const replay_run *w, const json_t *row, bool best, json
     json_put_text(b, to, "quality", json_get_text(row, "quality"));
     json_put_real(b, to, "sum_us", sum.us);
     json_put_known(b, to, "sum_ci", sum_ci);
+    json_put_real(b, to, "sum_unknown", verdict_sum_unknown(&sum));
     if (fetch_us > 0) json_put_real(b, to, "fetch_us", fetch_us);
     json_put_known(b, to, "over_sum", us / sum.us);
     json_put_known(b, to, "over_sum_ci", hypot(ci, sum_ci));

@@ -1,6 +1,7 @@
 /* Many operations as a table, those that take most of the model's time first. */
 #include "scout/show/show.h"
 
+#include "common/amount.h"
 #include "common/plain.h"
 #include "common/terminal.h"
 
@@ -242,7 +243,8 @@ void show_table(FILE *out, arena *a, const report_input *inputs, int count, int 
     show_failures(out, a, inputs, figures, count, width);
     if (sum.us > 0) {
         const char *const parts[] = {
-            arena_printf(a, "together %s %s", time_cell(a, sum.us), show_within(a, verdict_sum_ci(&sum))),
+            arena_printf(a, "together %s %s", time_cell(a, sum.us),
+                         amount_within_of(verdict_sum_ci(&sum), verdict_sum_unknown(&sum)).s),
             arena_printf(a,
                          own_us > 0 ? "with what is proven %s (%s saved over the project's own kernels"
                                     : "with what is proven %s",

@@ -14,7 +14,8 @@ static void show_time_of(FILE *out, const char *name, const json_t *t) {
     fprintf(out, "  %-9s %s %s", name, amount_time(us).s, amount_within(json_get_number(t, "ci")).s);
     if (sum > 0)
         fprintf(out, ", the sum of its parts %s %s: %+.1f %%", amount_time(sum).s,
-                amount_within(json_get_number(t, "sum_ci")).s, 100 * (us / sum - 1));
+                amount_within_of(json_get_number(t, "sum_ci"), json_get_number(t, "sum_unknown")).s,
+                100 * (us / sum - 1));
     fputc('\n', out);
 }
 

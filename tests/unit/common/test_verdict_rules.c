@@ -1,4 +1,5 @@
 /* What a verdict says of itself: which rule decided, and every threshold with the figure that it was compared with. */
+#include "common/amount.h"
 #include "tests/unit/common/verdict_fixture.h"
 
 static const char *rule_of(const verdict_facts *f) {
@@ -124,9 +125,14 @@ static void sums_have_an_interval(void) {
     for (int k = 0; k < 4; k++) verdict_sum_add(&s, 25, 0.02);
     UNIT_CHECK(near(s.us, 100) && near(verdict_sum_ci(&s), 0.01));
     verdict_sum_add(&s, 60, NAN);
-    UNIT_CHECK(near(verdict_sum_ci(&s), 61.0 / 160));
+    UNIT_CHECK(near(verdict_sum_ci(&s), 61.0 / 160) && near(verdict_sum_unknown(&s), 60.0 / 160));
     verdict_sum_allow(&s, 40);
     UNIT_CHECK(near(s.us, 200) && near(verdict_sum_ci(&s), 101.0 / 200));
+    UNIT_TEXT(amount_within_of(verdict_sum_ci(&s), verdict_sum_unknown(&s)).s, "± 0.5 % (50 % without interval)");
+    UNIT_TEXT(amount_within_of(0.03, 0.02).s, "± 1.0 % (2.0 % without interval)");
+    UNIT_TEXT(amount_within_of(0.03, 0).s, "± 3.0 %");
+    UNIT_TEXT(amount_within_of(1, 1).s, "± ?");
+    UNIT_TEXT(amount_within_of(NAN, 0.5).s, "± ?");
 }
 
 static void what_is_open_is_said_beside_the_rule(void) {
