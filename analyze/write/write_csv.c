@@ -63,6 +63,8 @@ static const column columns[] = {
     OF_REPORT("precision", TEXT, precision),
     OF_REPORT("pattern", TEXT, pattern),
     OF_REPORT("sparsity", REAL, sparsity),
+    OF_REPORT("block_mask", TEXT, block_mask),
+    OF_REPORT("block_density", REAL, block_density),
     OF_REPORT("count", WHOLE, count),
     {"outcome", ROW, CALL, 0, outcome},
     OF_REPORT("priority", TEXT, verdict.priority),

@@ -151,6 +151,8 @@ static void put_what(json_stream *s, const study_report *r) {
     put_text(s, "precision", r->precision);
     put_text(s, "pattern", r->pattern);
     put_known(s, "sparsity", r->sparsity);
+    put_text(s, "block_mask", r->block_mask);
+    if (r->block_density > 0) put_known(s, "block_density", r->block_density);
     json_stream_int(s, "count", r->count);
     json_stream_text(s, "status", r->status);
     put_text(s, "reason", r->reason_code);

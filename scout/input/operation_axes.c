@@ -71,9 +71,11 @@ static void add_range(const sweep *s, operation_axis *axis, const char *text) {
         add_value(s, axis, arena_printf(s->reader.arena, "%lld", (long long)at));
 }
 
+/* Values that hold commas themselves, as "local,0.25" does, have semicolons between them. */
 static void add_words(const sweep *s, operation_axis *axis, const char *words) {
+    const char *const between = strchr(words, ';') ? ";" : ",";
     for (const char *at = words;; at++) {
-        const size_t n = strcspn(at, ",");
+        const size_t n = strcspn(at, between);
         const char *one = arena_strndup(s->reader.arena, at, n);
         if (n == 0) operation_fail(&s->reader, "--axis %s: a value is missing", axis->name);
         if (strstr(one, ".."))
@@ -108,9 +110,37 @@ static operation_axis *new_axis(const sweep *s, const char *name) {
     return axis;
 }
 
+static bool is_dimension(const char *name) {
+    bool is = strncmp(name, "dim", 3) == 0 && is_whole(name + 3);
+    for (size_t row = 0; row < sizeof called / sizeof called[0]; row++)
+        for (int k = 0; called[row].names[k]; k++) is = is || strcmp(called[row].names[k], name) == 0;
+    return is;
+}
+
+/* The sets, and of each axis that is a member its first value: some kinds are nothing without it. */
+static operation_reader first_of(const sweep *s, const operation_words *said) {
+    operation_reader reader = s->reader;
+    const char **sets = arena_array(s->reader.arena, const char *, said->set_count + said->axis_count + 1);
+    for (int k = 0; k < said->set_count; k++) sets[k] = said->sets[k];
+    for (int k = 0; k < said->axis_count; k++) {
+        const char *const axis = said->axes[k], *const equals = strchr(axis, '=');
+        const char *const name = arena_strndup(s->reader.arena, axis, (size_t)(equals - axis));
+        const size_t length = strcspn(equals, strchr(equals, ';') ? ";" : ",");
+        const char *const range = strstr(equals, "..");
+        const size_t first = range && range < equals + length ? (size_t)(range - equals) : length;
+        bool set = is_dimension(name) || (!operation_is_field(name) && strcmp(name, "what") != 0);
+        for (int n = 0; n < reader.set_count; n++)
+            set = set || strncmp(sets[n], axis, (size_t)(equals - axis) + 1) == 0;
+        if (!set) sets[reader.set_count++] = arena_strndup(s->reader.arena, axis, (size_t)(equals - axis) + first);
+    }
+    reader.sets = sets;
+    return reader;
+}
+
 /* Its words, the first value of each range as a shape that tells the kind, and what the kind calls its dimensions. */
-static void read_shape(sweep *s, const char *kind, const char *shape) {
+static void read_shape(sweep *s, const operation_words *said) {
     arena *const a = s->reader.arena;
+    const char *const kind = said->kind, *const shape = said->shape;
     operation_list one;
     const char *plain = "";
     for (const char *at = shape;; at++) {
@@ -125,7 +155,8 @@ static void read_shape(sweep *s, const char *kind, const char *shape) {
         at += n;
         if (!*at) break;
     }
-    operation_read_words(&s->reader, kind, plain, 0, NULL, &one);
+    operation_reader first = first_of(s, said);
+    operation_read_words(&first, kind, plain, 0, NULL, &one);
     for (int k = 0; k < s->rank; k++) s->names[k] = arena_printf(a, "dim%d", k + 1);
     for (size_t row = 0; row < sizeof called / sizeof called[0]; row++) {
         int named = 0;
@@ -202,7 +233,7 @@ void operation_from_axes(const operation_words *said, arena *a, operation_list *
     s.reader.where = arena_printf(a, "--op %.60s --shape %.120s", kind, shape);
     *out = (operation_axes){.count = 0};
     *list = (operation_list){.model = ""};
-    read_shape(&s, kind, shape);
+    read_shape(&s, said);
     for (int k = 0; k < s.rank; k++)
         if (strstr(s.words[k], "..")) add_range(&s, new_axis(&s, s.names[k]), s.words[k]);
     for (int k = 0; k < said->axis_count; k++) {

@@ -128,7 +128,8 @@ static const cli_option rows[] = {
      .argument = "NAME=V,V,…",
      .kind = CLI_CALL,
      .call = take_axis,
-     .help = "measure --op for each of these: M=1,16,64, kv_len=512..8192:x2, precision=fp16,fp32; repeatable"},
+     .help = "measure --op for each of these: M=1,16,64, kv_len=512..8192:x2, kernel=3,3;5,5 (semicolons between "
+             "lists); repeatable"},
     {.name = "set",
      .argument = "NAME=VALUE",
      .kind = CLI_CALL,

@@ -57,7 +57,7 @@ static void read_words(int fd, char *words) {
 static void write_words(int fd, const char *at) {
     char text[WORDS], since[32];
     run_utc(since, sizeof since);
-    const int n = snprintf(text, sizeof text, "process %d (%.200s, since %s)\n", (int)getpid(), at, since);
+    const int n = snprintf(text, sizeof text, "process %d (%.200s, since %.19sZ)\n", (int)getpid(), at, since);
     /* without these words the lock holds all the same */
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n) return;
 }

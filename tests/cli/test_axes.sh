@@ -39,6 +39,16 @@ check "an axis of one value: the same operation" test "$(ls alone/reports)" = "$
 scripted --op gemm --shape 8,32,48 --axis precision=fp32,tf32 --axis batch=1,2 -o members
 check "members of the short form are axes" test "$(find members/reports -name '*.json' | wc -l)" = 4
 check "members of the short form: what they say" test "$(field members/run.json 'sorted(set(tuple(p["at"]) for p in r["along"]["points"]))[0]')" = "('fp32', '1')"
+run "$SCOUT" --op attention --shape 1,2,256,64 --axis 'block_mask=local,0.25;global,0.5' --device cpu --budget 30 --no-cache -o masks
+check "values with commas: semicolons between them" test "$(field masks/run.json '[p["at"][0] for p in r["along"]["points"]]')" = "['local,0.25', 'global,0.5']"
+run "$ANALYZE" masks -o masks
+check "block masks in the table" test "$(python3 -c 'import csv; print(sorted((r["block_mask"], float(r["block_density"]) > 0.2) for r in csv.DictReader(open("masks/summary.csv"))))')" = \
+    "[('global,0.5,64', True), ('local,0.25,64', True)]"
+check "block masks in summary.json" test "$(field masks/summary.json 'all(0.2 < o["block_density"] < 1 for o in r["groups"][0]["operations"])')" = True
+scripted --op elementwise --shape 8,64 --axis what=relu,gelu -o whats
+check "what a kind cannot be without is an axis" test "$(find whats/reports -name '*.json' | wc -l)" = 2
+scripted --op conv --set input=1,4,8,8 --shape 1,4,6,6 --axis 'kernel=3,3;4,4' -o kernels
+check "so are lists" test "$(find kernels/reports -name '*.json' | wc -l)" = 2
 scripted --op gemm --shape 64..192:+64,32,48 -o steps
 check "a step that adds" test "$(field steps/run.json '[p["at"][0] for p in r["along"]["points"]]')" = "['64', '128', '192']"
 scripted --op gemm --shape 1..10,32,48 -o twice
