@@ -60,7 +60,8 @@ CFLAGS ?=
 LDFLAGS ?=
 LANGUAGE := -std=c11 -D_GNU_SOURCE -I. -isystem $(BUILD)/gen $(LIBRARY_CFLAGS)
 # What the libraries are made of is what the programs are made of: all of it can be shared, and hides its names.
-SHARED_CFLAGS := -fPIC -fvisibility=hidden
+# Nothing reads errno behind a function of mathematics, and a square root that may set it is no vector's.
+SHARED_CFLAGS := -fPIC -fvisibility=hidden -fno-math-errno
 ALL_CFLAGS := $(LANGUAGE) $(OPT_$(MODE)) $(SHARED_CFLAGS) $(WARNINGS) $(CFLAGS)
 ALL_LDFLAGS := $(LINK_$(MODE)) $(LDFLAGS)
 ALL_LIBS := $(LIBRARY_LIBS) -lm -ldl -lpthread

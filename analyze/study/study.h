@@ -91,7 +91,8 @@ typedef struct study_whole {
     bool same; /* nothing is proven to be faster than the default: `best` is `first` */
     study_whole_time first, best;
     bool given;                        /* `best` is a plan that was given, not the cheapest by the reports */
-    bool proven;                       /* all of the ratio's interval is below 1 */
+    bool proven;                       /* all of the ratio's interval is below 1, and it is not elsewhere */
+    bool elsewhere;                    /* the plan's outputs are others than the defaults' */
     double ratio, ratio_ci;            /* of best over first; 1 and 0 where they are the same */
     int left_out;                      /* operations that take no part */
     int64_t operations, groups, fused; /* of the plan: occurrences, in so many groups, so many of them of several; 0:

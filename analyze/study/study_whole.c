@@ -37,7 +37,8 @@ bool study_whole_read(const json_t *root, study_whole *out, status *st) {
         out->ratio = json_get_positive(root, "ratio");
         if (!(out->ratio > 0)) out->ratio = out->best.us / out->first.us;
         out->ratio_ci = ci >= 0 ? ci : INFINITY;
-        out->proven = out->ratio * (1 + out->ratio_ci) < 1;
+        out->elsewhere = json_is_true(json_object_get(root, "elsewhere"));
+        out->proven = out->ratio * (1 + out->ratio_ci) < 1 && !out->elsewhere;
     }
     const json_t *groups = json_object_get(root, "groups");
     out->operations = json_get_int(groups, "operations", 0);
@@ -82,5 +83,8 @@ void study_whole_say(const study_whole *w, char *text, size_t room) {
         add(text, room, "; the sums of their parts are %s and %s", amount_time(w->first.sum_us).s,
             amount_time(w->best.sum_us).s);
     if (w->left_out > 0) add(text, room, "; without %d operation%s", w->left_out, w->left_out == 1 ? "" : "s");
-    add(text, room, study_whole_refutes(w) ? "; as a whole no gain is proven)" : ")");
+    add(text, room,
+        !study_whole_refutes(w) ? ")"
+        : w->elsewhere          ? "; the plan computes other numbers, so no gain is proven)"
+                                : "; as a whole no gain is proven)");
 }

@@ -302,6 +302,7 @@ static json_t *model_json(const replay_run *w, json_builder *b) {
     json_put(b, to, "best", best ? time_json(w, best, true, b) : json_null());
     json_put_known(b, to, "ratio", json_get_positive(best, "ratio"));
     json_put_known(b, to, "ratio_ci", json_get_number(best, "ratio_ci"));
+    if (best && run_model_ends_elsewhere(w)) json_put_bool(b, to, "elsewhere", true);
     for (size_t k = 0; k < sizeof seen / sizeof *seen; k++)
         if (json_object_get(first, seen[k])) json_put(b, to, seen[k], json_deep_copy(json_object_get(first, seen[k])));
     json_put_int(b, to, "occurrences", r->list.flow->occurrence_count);

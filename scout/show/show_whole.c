@@ -109,7 +109,9 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
         show_rest(out, root, best, 0);
         const double ratio = json_get_positive(root, "ratio"), ci = json_get_number(root, "ratio_ci");
         fprintf(out, "  ratio     %.4f %s%s\n", ratio, amount_within(ci).s,
-                ratio * (1 + ci) < 1 ? "" : ": as a whole no gain is proven");
+                json_is_true(json_object_get(root, "elsewhere")) ? ": it computes other numbers, so no gain is proven"
+                : ratio * (1 + ci) < 1                           ? ""
+                                                                 : ": as a whole no gain is proven");
     }
     show_groups(out, json_object_get(root, "groups"));
     fprintf(out, "  memory    weights %s, activations %s (at least %s); %lld of %lld tensors found in the dataflow\n",

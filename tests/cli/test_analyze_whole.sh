@@ -54,6 +54,11 @@ write_model 'm["best"] = None; del m["ratio"], m["ratio_ci"], m["default"]["ci"]
 analyze plain -o alone --top 0
 check "nothing proven: one time" said alone/summary.txt "1.230 ms by the libraries' defaults (measured as a whole; the sum of its parts is 1.190 ms; without 1 operation)"
 check "nothing proven: json has no best" test "$(field alone/summary.json "sorted(r['groups'][0]['whole'])")" = "['default', 'left_out']"
+write_model 'm["elsewhere"] = True'
+check "other numbers: a model by its schema" fits_schema plain/model.json
+analyze plain -o elsewhere --top 0
+check "other numbers: no gain, and why" said elsewhere/summary.txt "and 1.050 ms; without 1 operation; the plan computes other numbers, so no gain is proven)"
+check "other numbers: in json too" test "$(field elsewhere/summary.json "r['groups'][0]['whole']['proven']")" = False
 write_model 'm["default"]["sum_us"] = "much"'
 analyze plain -o alone --top 0
 check "no sums: none are told" said alone/summary.txt "1.230 ms by the libraries' defaults, 1.107 ms by the plan (7 operations in 5 groups, 2 fused; both measured as a whole; without 1 operation)"

@@ -1,9 +1,10 @@
-/* Special functions in fp32 as straight code that compilers turn into vectors. All are within a few roundings for
- * finite arguments; sine and cosine for |x| up to 8192. */
+/* Special functions in fp32 as straight code that compilers turn into vectors. All are within a few roundings; sine and
+ * cosine for |x| up to 8192. What is no number stays none. */
 #pragma once
 
 #include "scout/cpu/device/cpu_vector.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ FAST_BODY float cpu_math_float(uint32_t bits) {
 }
 
 FAST_BODY float cpu_math_abs(float x) { return cpu_math_float(cpu_math_bits(x) & 0x7fffffffu); }
+/* The second one where either is no number. */
 FAST_BODY float cpu_math_min(float x, float y) { return x < y ? x : y; }
 FAST_BODY float cpu_math_max(float x, float y) { return x > y ? x : y; }
 
@@ -29,27 +31,39 @@ FAST_BODY float cpu_math_near(float x) {
     return (x + magic) - magic;
 }
 
-/* 2^n * e^r with |r| <= ln(2)/2; ln(2) in two parts, the first one exact in products with n. */
-FAST_BODY float cpu_math_exp(float x) {
+/* e^x is 2^n e^r with |r| <= ln(2)/2; ln(2) in two parts, the first one exact in products with n. Returns e^r - 1. */
+FAST_BODY float cpu_math_exp_parts(float x, float *n) {
     const float inside = cpu_math_min(cpu_math_max(x, -87.33654F), 88.72283F);
-    const float n = cpu_math_near(inside * 1.44269504F);
-    const float r = (inside - n * 0.693359375F) + n * 2.12194440e-4F;
+    *n = cpu_math_near(inside * 1.44269504F);
+    const float r = (inside - *n * 0.693359375F) + *n * 2.12194440e-4F;
     float y = 1.9875691500e-4F;
     y = y * r + 1.3981999507e-3F;
     y = y * r + 8.3334519073e-3F;
     y = y * r + 4.1665795894e-2F;
     y = y * r + 1.6666665459e-1F;
     y = y * r + 5.0000001201e-1F;
-    y = y * (r * r) + r + 1;
+    return y * (r * r) + r;
+}
+
+FAST_BODY float cpu_math_exp(float x) {
+    float n;
+    const float y = cpu_math_exp_parts(x, &n) + 1;
     /* in two steps: 2^128 is no float, and half of it times 2 may be one */
     const int32_t half = (int32_t)n >> 1, rest = (int32_t)n - half;
     const float result =
         y * cpu_math_float((uint32_t)(half + 127) << 23) * cpu_math_float((uint32_t)(rest + 127) << 23);
-    return x > 88.72283F ? __builtin_inff() : x < -87.33654F ? 0 : result;
+    return x > 88.72283F ? __builtin_inff() : x < -87.33654F ? 0 : x != x ? x : result;
+}
+
+/* e^x - 1 of x up to 0. */
+FAST_BODY float cpu_math_exp_minus_one(float x) {
+    float n;
+    const float y = cpu_math_exp_parts(x, &n), scale = cpu_math_float((uint32_t)((int32_t)n + 127) << 23);
+    return x < -87.33654F ? -1 : x != x ? x : y * scale + (scale - 1);
 }
 
 /* Of positive normal numbers. */
-FAST_BODY float cpu_math_log(float x) {
+FAST_BODY float cpu_math_log_inside(float x) {
     const int32_t exponent = (int32_t)(cpu_math_bits(x) - 0x3f3504f3u) >> 23; /* what is left lies in 0.71 to 1.41 */
     const float r = cpu_math_float(cpu_math_bits(x) - ((uint32_t)exponent << 23)) - 1, q = r * r;
     const float n = (float)exponent;
@@ -63,13 +77,27 @@ FAST_BODY float cpu_math_log(float x) {
     y = y * r - 2.4999993993e-1F;
     y = y * r + 3.3333331174e-1F;
     y = y * r * q - n * 2.12194440e-4F - 0.5F * q;
-    const float result = r + y + n * 0.693359375F;
-    return x > 0 ? result : -__builtin_inff();
+    return r + y + n * 0.693359375F;
+}
+
+FAST_BODY float cpu_math_log(float x) {
+    const bool small = x < 0x1p-126F; /* subnormals have no exponent of their own */
+    const float inside = cpu_math_log_inside(small ? x * 0x1p23F : x) - (small ? 15.9423851F : 0);
+    const float beyond = x == 0 ? -__builtin_inff() : x < 0 ? __builtin_nanf("") : x;
+    return x > 0 && x < __builtin_inff() ? inside : beyond;
+}
+
+/* log(1 + x) of x from 0 on: by its series where 1 + x rounds too much away. Both are computed: a choice is no branch.
+ */
+FAST_BODY float cpu_math_log_plus_one(float x) {
+    const float series = x * (1 - x * (0.5F - x * (1.0F / 3 - x * (0.25F - x * 0.2F))));
+    const float whole = cpu_math_log_inside(1 + x);
+    return x >= 0.0625F ? whole : series;
 }
 
 /* A quotient of polynomials, up to where fp32 cannot tell it from 1. */
 FAST_BODY float cpu_math_tanh(float x) {
-    const float c = cpu_math_min(cpu_math_max(x, -7.90531110763549805F), 7.90531110763549805F), q = c * c;
+    const float c = cpu_math_min(7.90531110763549805F, cpu_math_max(-7.90531110763549805F, x)), q = c * c;
     float p = -2.76076847742355e-16F;
     p = p * q + 2.00018790482477e-13F;
     p = p * q - 8.60467152213735e-11F;
@@ -85,7 +113,7 @@ FAST_BODY float cpu_math_tanh(float x) {
 }
 
 FAST_BODY float cpu_math_erf(float x) {
-    const float c = cpu_math_min(cpu_math_max(x, -4.0F), 4.0F), q = c * c;
+    const float c = cpu_math_min(4.0F, cpu_math_max(-4.0F, x)), q = c * c;
     float p = -2.72614225801306e-10F;
     p = p * q + 2.77068142495902e-08F;
     p = p * q - 2.10102402082508e-06F;

@@ -49,7 +49,7 @@
 
 FAST_BODY float gelu(float x) { return 0.5F * x * (1 + cpu_math_erf(x * 0.70710678F)); }
 FAST_BODY float gelu_tanh(float x) { return x * cpu_math_sigmoid(2 * 0.79788456F * (x + 0.044715F * x * x * x)); }
-FAST_BODY float minus_one(float x) { return cpu_math_exp(cpu_math_min(x, 0)) - 1; }
+FAST_BODY float minus_one(float x) { return cpu_math_exp_minus_one(cpu_math_min(0, x)); }
 /* tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2) */
 FAST_BODY float mish(float x) {
     const float e = cpu_math_exp(cpu_math_min(x, 20)), n = e * (e + 2);
@@ -57,13 +57,13 @@ FAST_BODY float mish(float x) {
 }
 FAST_BODY float near_even(float x) { return cpu_math_abs(x) < 0x1p22F ? cpu_math_near(x) : x; }
 FAST_BODY float below(float x) { return near_even(x) - (near_even(x) > x ? 1.0F : 0.0F); }
-FAST_BODY float root(float x) { /* Newton's steps from a guess: the library's function may set errno, no vector can */
-    float r = cpu_math_float(0x5f375a86u - (cpu_math_bits(x) >> 1));
-    for (int step = 0; step < 3; step++) r *= 1.5F - 0.5F * x * r * r;
-    const float y = x * r;
-    return x > 0 ? y + 0.5F * r * (x - y * y) : 0;
+/* A negative number has whole powers only. */
+FAST_BODY float power(float x, float y) {
+    const float of = cpu_math_abs(x), size = of == 1 ? 1 : cpu_math_exp(y * cpu_math_log(of));
+    const bool whole = near_even(y) == y, odd = whole && near_even(y * 0.5F) != y * 0.5F;
+    const float is = cpu_math_bits(x) >> 31 != 0 && odd ? -size : size;
+    return y == 0 || x == 1 ? 1 : x < 0 && of < __builtin_inff() && !whole ? __builtin_nanf("") : is;
 }
-FAST_BODY float power(float x, float y) { return cpu_math_exp(y * cpu_math_log(x)); }
 /* With the sign of x (fmod), or with that of y. */
 FAST_BODY float remainder_of(float x, float y, float signed_as_x) {
     const float r = fmodf(x, y);
@@ -84,7 +84,7 @@ FLOATS(clip, cpu_math_min(cpu_math_max(X, alpha), beta))
 FLOATS(ceil, -below(-X))
 FLOATS(floor, below(X))
 FLOATS(round, near_even(X))
-FLOATS(sqrt, root(X))
+FLOATS(sqrt, __builtin_sqrtf(X))
 FLOATS(reciprocal, 1 / X)
 FLOATS(exp, cpu_math_exp(X))
 FLOATS(log, cpu_math_log(X))
@@ -99,7 +99,7 @@ FLOATS(swish, X *cpu_math_sigmoid(alpha *X))
 FLOATS(gelu, gelu(X))
 FLOATS(gelu_tanh, gelu_tanh(X))
 FLOATS(mish, mish(X))
-FLOATS(softplus, cpu_math_max(X, 0) + cpu_math_log(1 + cpu_math_exp(-cpu_math_abs(X))))
+FLOATS(softplus, cpu_math_max(X, 0) + cpu_math_log_plus_one(cpu_math_exp(-cpu_math_abs(X))))
 FLOATS(softsign, X / (1 + cpu_math_abs(X)))
 FLOATS(elu, X > 0 ? X : alpha * minus_one(X))
 FLOATS(celu, X > 0 ? X : alpha * minus_one(X / alpha))
@@ -149,11 +149,11 @@ FLOATS(fastgelu, gelu_tanh(X + Y))
 FLOATS(biasadd, X + Y + Z)
 FLOATS(where, X != 0 ? Y : Z)
 
-/* Powers that are no special functions come first; a negative number has whole powers only. */
+/* Powers that are no special functions come first. */
 FAST_BODY void f_pow_body(const cpu_elementwise_call *c) {
     const float *const a = c->in[0], *const b = c->in[1];
     float *restrict const out = c->out;
-    const float e = (float)c->alpha, odd = cpu_math_near(e * 0.5F) * 2 != e ? 1.0F : 0.0F;
+    const float e = (float)c->alpha;
     const int64_t n = c->count;
     if (c->operands == 2)
         for (int64_t k = 0; k < n; k++) out[k] = power(a[k], b[k]);
@@ -162,16 +162,13 @@ FAST_BODY void f_pow_body(const cpu_elementwise_call *c) {
     else if (e == 3)
         for (int64_t k = 0; k < n; k++) out[k] = a[k] * a[k] * a[k];
     else if (e == 0.5F)
-        for (int64_t k = 0; k < n; k++) out[k] = root(a[k]);
+        for (int64_t k = 0; k < n; k++) out[k] = __builtin_sqrtf(a[k]);
     else if (e == -1)
         for (int64_t k = 0; k < n; k++) out[k] = 1 / a[k];
     else if (e == 0)
         for (int64_t k = 0; k < n; k++) out[k] = 1;
     else
-        for (int64_t k = 0; k < n; k++) {
-            const float y = power(cpu_math_abs(a[k]), e);
-            out[k] = a[k] < 0 && odd != 0 ? -y : y;
-        }
+        for (int64_t k = 0; k < n; k++) out[k] = power(a[k], e);
 }
 WIDTHS(f_pow)
 

@@ -257,6 +257,74 @@ static void the_reference_knows_plain_values(void) {
     reference_is("tan", 1, 0);
 }
 
+/* --- beyond what tensors are filled with --- */
+
+static const float edges[] = {0, -0.0F, 1, -1, 2.5F, -2.5F, 0x1p-130F, INFINITY, -INFINITY, NAN,   -12, -20, 30,
+                              2, -2,    3, -3, 0.5F, -0.5F, 1e-5F,     -1e-5F,   7,         -7.5F, 100, -100};
+enum { EDGES = sizeof edges / sizeof edges[0] };
+
+static double plain_softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }
+static double plain_elu(double x) { return x > 0 ? x : expm1(x); }
+
+/* To a few roundings of the number itself, however small it is; below what is a normal number 0 will do. */
+static bool is_near(double is, double should) {
+    if (isnan(should)) return isnan(is);
+    return is == (double)(float)should || fabs(is - should) <= 1e-5 * fabs(should) || fabs(is - should) < 0x1p-126;
+}
+
+/* What holds for the numbers that a tensor is filled with may not hold for a caller's. */
+static void functions_of_any_number(void) {
+    static const struct {
+        const char *what;
+        double (*is)(double x);
+    } rows[] = {{"sqrt", sqrt},
+                {"log", log},
+                {"exp", exp},
+                {"tanh", tanh},
+                {"erf", erf},
+                {"elu", plain_elu},
+                {"softplus", plain_softplus}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        element_want w = want(rows[k].what, DTYPE_FP32, 1, EDGES);
+        element e;
+        if (rows[k].is == plain_elu) w.numbers[0] = (element_number){"alpha", 1};
+        element_build(&e, &w);
+        element_fill(&e, 1);
+        memcpy(e.data[0], edges, sizeof edges);
+        e.judged = false;
+        UNIT_INT(element_run(&e, "cpu_elementwise"), 1);
+        for (int i = 0; i < EDGES; i++) {
+            const double is = element_at(&e, element_output(&e), i), should = rows[k].is((double)edges[i]);
+            if (!UNIT_CHECK(is_near(is, should)))
+                printf("  %s(%g) is %.9g and should be %.9g\n", rows[k].what, (double)edges[i], is, should);
+        }
+        element_drop(&e);
+    }
+}
+
+static void powers_of_any_number(void) {
+    element_want w = want("pow", DTYPE_FP32, EDGES, EDGES);
+    element e;
+    w.inputs = "tensor,tensor";
+    element_build(&e, &w);
+    element_fill(&e, 1);
+    for (int k = 0; k < EDGES * EDGES; k++) {
+        ((float *)e.data[0])[k] = edges[k / EDGES];
+        ((float *)e.data[1])[k] = edges[k % EDGES];
+    }
+    e.judged = false;
+    UNIT_INT(element_run(&e, "cpu_elementwise"), 1);
+    for (int k = 0; k < EDGES * EDGES; k++) {
+        const double x = (double)edges[k / EDGES], y = (double)edges[k % EDGES];
+        const double is = element_at(&e, element_output(&e), k), should = pow(x, y);
+        /* the logarithm's rounding grows with the power; a number that is hardly one loses its digits */
+        const bool lost = fabs(x) < 0x1p-126 && x != 0;
+        if (!UNIT_CHECK(lost || is_near(is, should) || fabs(is - should) <= 1e-4 * fabs(should)))
+            printf("  %g to the power of %g is %.9g and should be %.9g\n", x, y, is, should);
+    }
+    element_drop(&e);
+}
+
 static void one_wrong_element_is_found(void) {
     static const struct {
         const char *what;
@@ -419,6 +487,8 @@ int main(void) {
     UNIT_RUN(what_is_refused);
     UNIT_RUN(special_functions_are_counted);
     UNIT_RUN(the_reference_knows_plain_values);
+    UNIT_RUN(functions_of_any_number);
+    UNIT_RUN(powers_of_any_number);
     UNIT_RUN(operators_in_every_type);
     UNIT_RUN(broadcasts);
     UNIT_RUN(choices_and_many_operands);
