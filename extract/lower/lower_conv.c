@@ -101,6 +101,21 @@ static void conv_set_epilogue(work *w, int bias) {
     oprec_set_text(&w->rec, "activation", cost_text(w, activation, true));
 }
 
+/* As of a weight behind a DequantizeLinear (work_constants.c). */
+static void conv_set_quant(work *w) {
+    static const struct {
+        const char *op_type;
+        int scales, zero_points; /* of the weight; 0: it has none */
+    } rows[] = {{"QLinearConv", 4, 5}, {"ConvInteger", 0, 3}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        if (strcmp(rows[k].op_type, w->node->op_type) != 0) continue;
+        const tensor *const scales = rows[k].scales ? cost_in(w, rows[k].scales) : NULL;
+        const tensor *const zeros = cost_in(w, rows[k].zero_points);
+        if (cost_is_each(scales)) oprec_set_text(&w->rec, "weight_scales", "channel");
+        if (cost_is_each(zeros) && cost_has_zero(w, zeros)) oprec_set_int(&w->rec, "zero_points", 1);
+    }
+}
+
 static void conv_set_kind(work *w) {
     const char *op_type = w->node->op_type;
     if (strcmp(op_type, "DeformConv") == 0) w->rec.what = "deform";
@@ -137,6 +152,7 @@ void lower_conv(work *w) {
     if (group != 1) oprec_set_int(&w->rec, "group", group);
     conv_set_macs(w, &c);
     if (causal) opcost_macs(&w->rec, checked_mul(info_count(c.out->info), cost_product(c.kernel, 0, c.spatial)));
+    conv_set_quant(w);
     conv_set_epilogue(w, quantized                                ? 8
                          : strcmp(n->op_type, "ConvInteger") == 0 ? -1
                          : strcmp(n->op_type, "DeformConv") == 0  ? 3

@@ -136,22 +136,12 @@ static void gemm_set_shape(work *w, int64_t m, int64_t n, int64_t k) {
     opcost_gemm(&w->rec);
 }
 
-/* Not where it is known to be 0, of each channel where it has several. */
-static bool has_zero(const work *w, const tensor *t) {
-    const value *known = cost_values(w, t);
-    bool zero = known != NULL;
-    for (int64_t k = 0; known && k < known->n; k++) zero = zero && value_at(known, k) == 0;
-    return t && !zero;
-}
-
-static bool is_each(const tensor *t) { return t && cost_shaped(t) && info_count(t->info) > 1; }
-
 static void gemm_set_quant(work *w, const char *quant, int a_zero, int b_zero, int b_scales) {
     const tensor *const b = b_zero ? cost_in(w, b_zero) : NULL;
     if (quant) oprec_set_text(&w->rec, "quant", quant);
-    if (a_zero && has_zero(w, cost_in(w, a_zero))) oprec_set_int(&w->rec, "a_zero", 1);
-    if (has_zero(w, b)) oprec_set_text(&w->rec, "b_zero", is_each(b) ? "channel" : "one");
-    if (b_scales && is_each(cost_in(w, b_scales))) oprec_set_text(&w->rec, "weight_scales", "channel");
+    if (a_zero && cost_has_zero(w, cost_in(w, a_zero))) oprec_set_int(&w->rec, "a_zero", 1);
+    if (cost_has_zero(w, b)) oprec_set_text(&w->rec, "b_zero", cost_is_each(b) ? "channel" : "one");
+    if (b_scales && cost_is_each(cost_in(w, b_scales))) oprec_set_text(&w->rec, "weight_scales", "channel");
 }
 
 static void gemm_product(work *w, int slot_a, int slot_b, int slot_bias, bool bias_is_row) {

@@ -73,6 +73,15 @@ const value *cost_values(const work *w, const tensor *t) {
     return read_values(w->model, t, INFO_MAX_VALUES);
 }
 
+bool cost_has_zero(const work *w, const tensor *t) {
+    const value *known = cost_values(w, t);
+    bool zero = known != NULL;
+    for (int64_t k = 0; known && k < known->n; k++) zero = zero && value_at(known, k) == 0;
+    return t && !zero;
+}
+
+bool cost_is_each(const tensor *t) { return t && cost_shaped(t) && info_count(t->info) > 1; }
+
 int64_t cost_product(const int64_t *dims, int from, int to) {
     int64_t product = 1;
     for (int k = from; k < to; k++) product = checked_mul(product, dims[k]);

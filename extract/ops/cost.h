@@ -76,4 +76,6 @@ const char *cost_reals(const work *w, int64_t n, const double *x); /* the same o
 bool cost_known(const tensor *t);                                  /* constant, or its values are known */
 const value *cost_values(
     const work *w, const tensor *t); /* of a small tensor, propagated or read from the file; NULL where not known */
+bool cost_has_zero(const work *w, const tensor *t);          /* zero points, and not known to be 0 all of them */
+bool cost_is_each(const tensor *t);                          /* scales or zero points: one for each channel */
 int64_t cost_product(const int64_t *dims, int from, int to); /* saturating; 1 where empty */

@@ -80,13 +80,13 @@ static void add_constant(work *w, const char *role, tensor *t) {
 
 /* One scale for all of it says nothing that the work depends on; a scale per channel or per block does. */
 static void set_scales(work *w, const cost_weight *found) {
-    const bool many = cost_shaped(found->scales) && info_count(found->scales->info) > 1;
+    const bool many = cost_is_each(found->scales);
     if (w->rec.kind == OP_GEMM || w->rec.kind == OP_CONV || w->rec.kind == OP_EMBEDDING) {
         if (found->block_size > 0)
             oprec_set_int(&w->rec, "block_size", found->block_size);
         else if (many)
             oprec_set_text(&w->rec, "weight_scales", "channel");
-        if (many && found->zero_points) oprec_set_int(&w->rec, "zero_points", 1);
+        if (many && cost_has_zero(w, found->zero_points)) oprec_set_int(&w->rec, "zero_points", 1);
     }
     add_constant(w, "scales", found->scales);
     add_constant(w, "zero_points", found->zero_points);
