@@ -13,20 +13,22 @@
 static bool is_dequantize(const node *n) { return flow_is(n, "DequantizeLinear"); }
 static bool is_quantize(const node *n) { return flow_is(n, "QuantizeLinear"); }
 
-/* Operators for which quantised kernels exist. `whole`: only where the result is quantised again. */
+/* Operators for which quantised kernels exist. WHOLE: only where the result is quantised again. MOVES: and as what it
+ * was before, so that bytes are moved; no kernel moves and quantises in one. */
+typedef enum qdq_form { ANY, WHOLE, MOVES } qdq_form;
 static const struct {
     const char *op_type;
-    bool whole;
+    qdq_form form;
 } qdq_operators[] = {
-    {"Conv", false},       {"ConvTranspose", false},
-    {"Gemm", false},       {"MatMul", false},
-    {"Einsum", false},     {"Add", true},
-    {"Mul", true},         {"MaxPool", true},
-    {"AveragePool", true}, {"GlobalAveragePool", true},
-    {"Flatten", true},     {"Reshape", true},
-    {"Squeeze", true},     {"Unsqueeze", true},
-    {"Transpose", true},   {"Concat", true},
-    {"Relu", true},
+    {"Conv", ANY},          {"ConvTranspose", ANY},
+    {"Gemm", ANY},          {"MatMul", ANY},
+    {"Einsum", ANY},        {"Add", WHOLE},
+    {"Mul", WHOLE},         {"MaxPool", WHOLE},
+    {"AveragePool", WHOLE}, {"GlobalAveragePool", WHOLE},
+    {"Flatten", MOVES},     {"Reshape", MOVES},
+    {"Squeeze", MOVES},     {"Unsqueeze", MOVES},
+    {"Transpose", MOVES},   {"Concat", MOVES},
+    {"Relu", WHOLE},
 };
 
 /* What a quantised kernel applies to its result in passing. */
@@ -47,21 +49,43 @@ static node *quantize_after(const node *n, node **activation) {
     return last;
 }
 
+/* Both have one scale and one zero point, which are the same. */
+static bool same_steps(match *m, const node *dequantize, const node *quantize) {
+    for (int slot = 1; slot <= 2; slot++) {
+        double from = 0, to = 0;
+        if (flow_in(dequantize, slot) && !flow_scalar(m, flow_in(dequantize, slot), &from)) return false;
+        if (flow_in(quantize, slot) && !flow_scalar(m, flow_in(quantize, slot), &to)) return false;
+        if (from != to) return false;
+    }
+    return true;
+}
+
+/* Of what n moves; a shape or axes beside it are no bytes. */
+static bool moves_bytes(match *m, const node *n, const node *quantize) {
+    const int count = graph_is(n, "Concat") ? n->in_count : 1;
+    for (int i = 0; i < count; i++) {
+        const node *const from = flow_in(n, i) ? n->in[i]->producer : NULL;
+        if (!from || !is_dequantize(from) || !same_steps(m, from, quantize)) return false;
+    }
+    return true;
+}
+
 /* Would n be joined? That its activations are dequantised is the caller's to know. */
-static bool takes(const node *n) {
+static bool takes(match *m, const node *n) {
     for (size_t k = 0; k < sizeof qdq_operators / sizeof *qdq_operators; k++) {
         if (!graph_is(n, qdq_operators[k].op_type)) continue;
-        node *activation;
-        return !qdq_operators[k].whole || quantize_after(n, &activation);
+        node *activation, *const after = quantize_after(n, &activation);
+        if (qdq_operators[k].form == MOVES) return after && !activation && moves_bytes(m, n, after);
+        return qdq_operators[k].form == ANY || after;
     }
     return false;
 }
 
-static bool feeds_only_takers(const tensor *t) {
+static bool feeds_only_takers(match *m, const tensor *t) {
     node *users[8];
     int count = flow_users(t, users, 8);
     for (int k = 0; k < count; k++) {
-        if (!takes(users[k])) return false;
+        if (!takes(m, users[k])) return false;
     }
     return count > 0;
 }
@@ -91,12 +115,6 @@ static int64_t read_bytes(const work *w, const node *n) {
             bytes = checked_add(bytes, cost_trace(w, t, &stored) ? stored.bytes : cost_bytes(w, t));
     }
     return bytes;
-}
-
-/* What only moves elements does nothing in between when both scales are the same. */
-static bool same_scale(match *m, const node *dequantize, const node *quantize) {
-    double from, to;
-    return flow_scalar(m, flow_in(dequantize, 1), &from) && flow_scalar(m, flow_in(quantize, 1), &to) && from == to;
 }
 
 static bool is_bound(match *m, const node *clip, int slot, const char *name, double *bound) {
@@ -132,30 +150,30 @@ static const tensor *gather(match *m, node *n, node *activation, node *last, flo
         if (!d || !is_dequantize(d) || !flow_in(d, 0)) continue;
         if (!first && !flow_constant(n->in[i])) first = d->in[0];
         bool folded = flow_constant(n->in[i]) || !flow_free(m, d);
-        if (!folded && feeds_only_takers(n->in[i])) flow_add(set, d);
+        if (!folded && feeds_only_takers(m, n->in[i])) flow_add(set, d);
     }
     return first;
 }
 
 bool match_qdq_compute(match *m, node *n) {
-    if (!takes(n) || !flow_free(m, n) || !activations_dequantised(n)) return false;
+    if (!takes(m, n) || !flow_free(m, n) || !activations_dequantised(n)) return false;
     flow_set set = {.count = 0};
     node *activation, *after = quantize_after(n, &activation), *last = after ? after : n;
     const work *plain = work_of(m->list, n);
-    const tensor *moved = flow_in(n, 0);
     oprec rec = plain->rec;
     if (activation && (!flow_free(m, activation) || !name_activation(m, activation, &rec))) return false;
     const tensor *first = gather(m, n, activation, last, &set);
-    if (plain->free && (activation || !moved || !same_scale(m, moved->producer, last))) return false;
+    const bool move = rec.kind == OP_MOVE && !plain->free;
     if (!first || (set.count > 1 && last != n && !flow_free(m, last))) return false;
     work *w = set.count > 1 ? work_join(m->list, n, set.nodes, set.count) : work_of(m->list, n);
     if (!w) return false;
     w->weight = plain->weight;
     w->free = plain->free;
+    w->moves_stored = move;
     w->rec = rec;
     w->rec.type = w->rec.out_type = DTYPE_NONE;
     cost_set_types(w, first, flow_out(last, 0));
-    oprec_set_text(&w->rec, "quant", "qdq");
+    if (!move) oprec_set_text(&w->rec, "quant", "qdq");
     if (w->free) return true;
     if (activation && rec.kind == OP_ELEMENTWISE)
         w->rec.flops = checked_add(w->rec.flops, work_of(m->list, activation)->rec.flops);

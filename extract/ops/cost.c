@@ -166,7 +166,7 @@ static tensor *trace_step(const tensor *t, cost_weight *found, bool *reshaped) {
 const node *cost_passed(const work *w, const tensor *t) {
     const node *n = t && !t->is_constant ? t->producer : NULL;
     const opfield *quant = oprec_field(&w->rec, "quant");
-    if (!n || !quant || strcmp(quant->text, "qdq") != 0) return NULL;
+    if (!n || !(w->moves_stored || (quant && strcmp(quant->text, "qdq") == 0))) return NULL;
     if (!graph_is(n, "DequantizeLinear") && !graph_is_ms(n, "DequantizeLinear")) return NULL;
     return n->in_count > 0 && n->in[0] ? n : NULL;
 }

@@ -36,12 +36,13 @@ struct work {
     int more_count;
     work_share *shares; /* cost.c's own */
     int share_count;
-    dtype precision; /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
-    bool free;       /* costs nothing at run time: a view, folded when the model is loaded, or control flow itself */
-    bool strided;    /* a move that is free, as what reads it takes it as strides (view.h) */
-    bool folded;     /* computed when the model is loaded: depends on constants and bound dimensions only */
-    double times;    /* of its region */
-    work *next_same; /* collect.c: next occurrence of the same entry */
+    dtype precision;   /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
+    bool moves_stored; /* it moves what a DequantizeLinear before it reads */
+    bool free;         /* costs nothing at run time: a view, folded when the model is loaded, or control flow itself */
+    bool strided;      /* a move that is free, as what reads it takes it as strides (view.h) */
+    bool folded;       /* computed when the model is loaded: depends on constants and bound dimensions only */
+    double times;      /* of its region */
+    work *next_same;   /* collect.c: next occurrence of the same entry */
     struct catalog_entry *entry; /* collect.c: the entry it was merged into */
     int64_t mark;                /* scratch of work_join, then of fuse_select */
 };

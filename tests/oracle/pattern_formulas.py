@@ -335,6 +335,22 @@ def check_quantised_activations(tally):
     expect(tally, "QDQ, activation used twice", g.out(dequantize(g, quantize(g, y)), y), "gemm", quant="qdq", activation=None, out_dtype="fp32")
 
 
+def check_quantised_moves(tally):
+    """Bytes are moved where they mean the same before and behind; else what dequantises and quantises stays work of its own."""
+    moves = {"transpose": lambda g, x: g.Transpose(x, perm=[1, 0]), "concat": lambda g, x: g.Concat(x, x, axis=0)}
+    for (what, move), scale, shared in itertools.product(moves.items(), (0.1, 0.2), (False, True)):
+        g = Graph()
+        x = dequantize(g, quantize(g, g.input([C, S])))
+        y = dequantize(g, quantize(g, move(g, x), scale), scale)
+        more = [dequantize(g, quantize(g, g.MatMul(x, dequantize(g, g.weight(S, 16, dtype=np.int8)))))] if shared else []
+        name = f"QDQ {what}, scale {scale}, shared {shared}"
+        same = scale == 0.1
+        expect(tally, name, g.out(y, *more), "move", what, dtype="int8" if same else "fp32", quant=None)
+        found = Found(g).of("quantize", "dequantize")
+        wanted = 1 + (not same) + shared
+        tally.check(sum(o["count"] for o in found) == wanted, f"{name}: {wanted} DequantizeLinear are work of their own: {found}")
+
+
 def check_transposed_weighted(tally, rank, left, right):
     """A weight on the right keeps the batch apart only where the left side is read by columns."""
     lead = [B, 3][:rank - 2]
@@ -407,4 +423,5 @@ def check(tally):
     check_rotary(tally)
     check_quantised(tally)
     check_quantised_activations(tally)
+    check_quantised_moves(tally)
     check_transposes(tally)
