@@ -101,7 +101,8 @@ static const cli_option options[] = {
      .offset = AT(options.read.batch),
      .min = 1,
      .max = most,
-     .help = "bind the usual names of the batch dimension to N"},
+     .help =
+         "bind the usual names of the batch dimension to N; where there is none, what stands first and has no name"},
     {.name = "seq",
      .argument = "N",
      .kind = CLI_INT,

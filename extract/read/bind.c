@@ -109,6 +109,7 @@ void bind_init(bind *b, model *m, const read_options *options) {
     *b = (bind){.model = m, .arena = m->arena, .options = options};
     map_init(&b->texts, m->arena);
     map_init(&b->seen, m->arena);
+    map_init(&b->leading, m->arena);
     map_init(&b->known, m->arena);
     b->used = arena_array(m->arena, bool, options->dim_count > 0 ? options->dim_count : 1);
 }
@@ -132,8 +133,19 @@ static void add_symbol(bind *b, const char *name, bool listed) {
     b->symbols[b->count++] = s;
 }
 
-void bind_see(bind *b, const char *text) {
+/* A dimension without a name of its own, as tf2onnx and torch.export number them. */
+static bool is_numbered(const char *name) {
+    static const char *const stems[] = {"unk__", "s", "dynamic_axes_", "unknown_", "dim_"};
+    for (size_t k = 0; k < sizeof stems / sizeof *stems; k++) {
+        const size_t n = strlen(stems[k]);
+        if (strncmp(name, stems[k], n) == 0 && name[n] && name[n + strspn(name + n, "0123456789")] == 0) return true;
+    }
+    return false;
+}
+
+void bind_see(bind *b, const char *text, size_t axis, bool made) {
     void **place = map_put(&b->seen, text);
+    if (axis == 0 && (made || is_numbered(text))) *map_put(&b->leading, text) = b;
     if (*place) return;
     *place = b;
     void *order = b->order;
@@ -215,6 +227,18 @@ static bool bind_by_option(bind *b, bind_symbol *s) {
     return s->how != NULL;
 }
 
+/* Where no dimension has a usual name, what stands first and has no name of its own is the batch. */
+static void bind_leading(const bind *b) {
+    for (size_t k = 0; k < b->count; k++)
+        if (!b->options->batch || strcmp(b->symbols[k]->how ? b->symbols[k]->how : "", "--batch") == 0) return;
+    for (size_t k = 0; k < b->count; k++) {
+        bind_symbol *const s = b->symbols[k];
+        if (s->how || !map_get(&b->leading, s->name)) continue;
+        s->size = b->options->batch;
+        s->how = "--batch";
+    }
+}
+
 static const bind_symbol *like(const bind *b, const char *customary) {
     for (size_t k = 0; k < b->count; k++)
         if (alike(b->symbols[k]->name, customary)) return b->symbols[k];
@@ -282,6 +306,7 @@ void bind_finish(bind *b) {
             guard_fail(b->model->guard, STATUS_USAGE, "--dim %.200s=%lld: a dimension is not negative",
                        b->symbols[k]->name, (long long)b->symbols[k]->size);
     }
+    bind_leading(b);
     bind_by_sums(b);
     for (size_t k = 0; k < b->count; k++)
         if (!b->symbols[k]->how) b->symbols[k]->how = "default";

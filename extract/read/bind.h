@@ -17,17 +17,19 @@ typedef struct bind {
     map seen; /* every dim_param seen */
     const char **order;
     size_t seen_count, seen_cap;
-    map known; /* names that stand alone somewhere, as a dimension or in an expression */
-    map texts; /* every dim_param seen -> bind_symbol or, where it is an expression of others, a symbol that is not
-                  listed */
+    map leading; /* names that exporters number, where they stand first */
+    map known;   /* names that stand alone somewhere, as a dimension or in an expression */
+    map texts;   /* every dim_param seen -> bind_symbol or, where it is an expression of others, a symbol that is not
+                    listed */
     bind_symbol **symbols; /* in order of appearance */
     size_t count, cap;
     bool *used; /* per --dim: names something */
 } bind;
 
 void bind_init(bind *b, model *m, const read_options *options);
-/* Registers a dim_param of an input (or the made name "input.axis" of a dimension that has none). */
-void bind_see(bind *b, const char *text);
+/* Registers a dim_param of an input, or the made name "input.axis" of a dimension that has none (`made`). `axis`: where
+ * it stands. */
+void bind_see(bind *b, const char *text, size_t axis, bool made);
 /* Gives every symbol a number, warns of defaults and of options that bind nothing, and fills the model's dims. */
 void bind_finish(bind *b);
 /* The number of a symbol or expression. `exact`: only of a text that was seen; false where it is not bound. */

@@ -24,16 +24,18 @@ static bool is_nameless(const char *text) {
 
 /* The text of a dimension: its symbol, or a made name where it has neither symbol nor size; NULL where it has a size.
  */
-static const char *symbol_of(const type_reader *r, const OnnxMeta__Dimension *d, size_t axis) {
+static const char *symbol_of(const type_reader *r, const OnnxMeta__Dimension *d, size_t axis, bool *made) {
     const char *text = d->has_dim_param ? build_text(r->b, d->dim_param, "dimension") : "";
-    if (!is_nameless(text)) return text;
+    *made = is_nameless(text);
+    if (!*made) return text;
     if (d->has_dim_value && d->dim_value != -1) return NULL;
     if (r->use == TYPE_STATED) return "";
     return arena_printf(r->b->arena, "%s.%zu", r->name, axis);
 }
 
 static int64_t dimension(const type_reader *r, const OnnxMeta__Dimension *d, size_t axis) {
-    const char *symbol = symbol_of(r, d, axis);
+    bool made;
+    const char *symbol = symbol_of(r, d, axis, &made);
     int64_t size = -1;
     if (!symbol) {
         if (d->dim_value < 0 && r->use != TYPE_STATED)
@@ -42,7 +44,7 @@ static int64_t dimension(const type_reader *r, const OnnxMeta__Dimension *d, siz
         return d->dim_value < 0 ? -1 : d->dim_value;
     }
     if (r->use == TYPE_SEE) {
-        bind_see(&r->b->bind, symbol);
+        bind_see(&r->b->bind, symbol, axis, made);
     } else if (*symbol && !bind_lookup(&r->b->bind, symbol, &size) && r->use == TYPE_INPUT) {
         build_fail(r->b, "input '%.200s': dimension %zu, '%.200s', cannot be computed; give --dim NAME=N", r->name,
                    axis, symbol);

@@ -2,6 +2,8 @@
 #include "extract/read/bind.h"
 #include "tests/unit/unit.h"
 
+#include <stdlib.h>
+
 typedef struct fixture {
     guard guard;
     arena arena;
@@ -13,7 +15,7 @@ static fixture f;
 
 static void bind_all(const read_options *options, const char *const *texts) {
     bind_init(&f.bind, &f.model, options);
-    for (; *texts; texts++) bind_see(&f.bind, *texts);
+    for (; *texts; texts++) bind_see(&f.bind, *texts, 1, false);
     bind_finish(&f.bind);
 }
 
@@ -69,6 +71,31 @@ static void options_bind(void) {
     UNIT_CHECK(warned("--dim nowhere=1 binds nothing"));
     UNIT_INT(f.model.warning_count, 1);
     arena_free(&f.arena);
+}
+
+static void what_has_no_name_and_stands_first_is_the_batch(void) {
+    const read_options o = {NULL, 0, 8, 0};
+    static const struct {
+        const char *name;
+        size_t axis;
+        bool made;
+        int64_t size;
+    } rows[] = {{"X.0", 0, true, 8},  {"X.1", 1, true, 1},    {"unk__616", 0, false, 8}, {"s77", 0, false, 8},
+                {"s77", 1, false, 1}, {"boxes", 0, false, 1}, {"s7x", 0, false, 1}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        for (int named = 0; named < 2; named++) { /* beside one that has a usual name */
+            const char *const none[] = {named ? "batch" : NULL, NULL};
+            guard_init(&f.guard);
+            arena_init(&f.arena, &f.guard, 1 << 24);
+            f.model = (model){.arena = &f.arena, .guard = &f.guard};
+            if (!guard_enter(&f.guard)) abort();
+            bind_init(&f.bind, &f.model, &o);
+            bind_see(&f.bind, rows[k].name, rows[k].axis, rows[k].made);
+            if (none[0]) bind_see(&f.bind, none[0], 0, false);
+            bind_finish(&f.bind);
+            UNIT_INT(size(rows[k].name), named ? 1 : rows[k].size);
+            arena_free(&f.arena);
+        }
 }
 
 static void defaults_are_named_once(void) {
@@ -239,6 +266,7 @@ static void hostile_expressions(void) {
 int main(void) {
     UNIT_RUN(customary_names);
     UNIT_RUN(options_bind);
+    UNIT_RUN(what_has_no_name_and_stands_first_is_the_batch);
     UNIT_RUN(defaults_are_named_once);
     UNIT_RUN(fixed_dimensions_stay);
     UNIT_RUN(expressions);
