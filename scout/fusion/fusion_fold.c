@@ -72,7 +72,8 @@ static bool fold_activation(const fold *f) {
     oprec *rec = fused(f);
     if (op->tensor_count == 3 && !add_operand(f, op)) return false;
     if (op->tensor_count > 3) return fusion_refuse(f->m, "epilogue", "an activation of several tensors is not covered");
-    oprec_set_text(rec, "activation", from->what);
+    /* The name has the bias in it, which is another tensor here. */
+    oprec_set_text(rec, "activation", strcmp(from->what, "biasgelu") == 0 ? "gelu" : from->what);
     for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++) {
         const opfield *x = oprec_field(from, fields[k].from);
         if (x && x->kind == OPFIELD_INT) oprec_set_int(rec, fields[k].to, x->i);

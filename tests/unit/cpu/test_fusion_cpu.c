@@ -64,6 +64,7 @@ static void try_all(const char *type, int size, const char *const *asked) {
 
 static const char *const products[] = {"\"gemm+bias\",\"ops\":[\"g\",\"bias\"],\"saved_bytes\":8",
                                        "\"gemm+gelu\",\"ops\":[\"g\",\"bias\",\"gelu\"],\"saved_bytes\":8",
+                                       "\"gemm+gelu\",\"ops\":[\"g\",\"biasgelu\"],\"saved_bytes\":8",
                                        "\"gemm+silu\",\"ops\":[\"g\",\"silu\"],\"saved_bytes\":8",
                                        "\"gemm+residual\",\"ops\":[\"g\",\"bias\",\"res\"],\"saved_bytes\":8",
                                        "\"gemm+residual\",\"ops\":[\"g1\",\"add1\"],\"saved_bytes\":8",

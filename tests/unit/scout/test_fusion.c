@@ -50,6 +50,16 @@ static void a_product_takes_what_follows(void) {
     end();
 }
 
+static void a_bias_may_come_with_its_activation(void) {
+    const fusion *f =
+        one("{\"pattern\":\"gemm+gelu\",\"ops\":[\"g\",\"biasgelu\"],\"count\":1,\"selected\":1,\"saved_bytes\":3840}");
+    if (!UNIT_CHECK(f && f->how == FUSION_SEQUENCE)) return;
+    UNIT_TEXT(text_field(f, "bias"), "n");
+    UNIT_TEXT(text_field(f, "activation"), "gelu");
+    lies(f, 1, "b", "bias", 0, 0);
+    end();
+}
+
 static void a_residual_is_a_tensor(void) {
     const fusion *f = one("{\"pattern\":\"gemm+residual\",\"ops\":[\"g\",\"bias\",\"res\"],\"count\":1,\"selected\":1,"
                           "\"saved_bytes\":7680}");
@@ -343,6 +353,7 @@ static void parts_travel(void) {
 
 int main(void) {
     UNIT_RUN(a_product_takes_what_follows);
+    UNIT_RUN(a_bias_may_come_with_its_activation);
     UNIT_RUN(a_residual_is_a_tensor);
     UNIT_RUN(one_row_has_a_bias);
     UNIT_RUN(parameters_go_along);
