@@ -68,6 +68,7 @@ static const catalog *catalogue(run *r, model *m) {
     show_stage(r, "recognising patterns");
     match_all(&list);
     show_stage(r, "merging equal operations");
+    collect_branches(&list);
     catalog *c = collect(&list);
     show_stage(r, "finding fusions");
     fuse_all(c);

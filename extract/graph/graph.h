@@ -100,7 +100,7 @@ struct graph {
     graph *parent;      /* NULL for the main graph */
     node *owner;        /* the control-flow node; NULL for the main graph */
     double times; /* how often it runs per run of the model: trip counts multiplied; 1 where unknown, 0 for a branch
-                     known not to run */
+                     known not to run, or cheaper than the other one where that is not known */
     bool times_known;
     tensor **inputs; /* of a body: formals. Of the main graph: without those that are initializers too */
     int input_count;

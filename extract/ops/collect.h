@@ -56,7 +56,7 @@ typedef struct catalog {
     catalog_fusion *fusions;
     size_t fusion_count;
     const struct dataflow *dataflow; /* filled last: dataflow.h */
-    catalog_totals totals;           /* of an If whose condition is not known, the costlier branch */
+    catalog_totals totals;
     int64_t parameters;
     int64_t nodes, resolved;
     node **unresolved; /* nodes - resolved of them */
@@ -64,6 +64,8 @@ typedef struct catalog {
     size_t unknown_count, unknown_cap;
 } catalog;
 
+/* Before: of each If whose condition is not known, the costlier branch is what runs. */
+void collect_branches(worklist *list);
 catalog *collect(worklist *list);
 int64_t collect_bytes(const catalog_totals *t); /* read and written together */
 bool collect_is_complete(const catalog *c);     /* every node resolved, no operator unknown */

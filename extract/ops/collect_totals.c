@@ -17,47 +17,65 @@ static void totals_add(catalog_totals *to, const catalog_totals *x) {
     to->bytes_written = checked_add(to->bytes_written, x->bytes_written);
 }
 
+static void totals_add_times(catalog_totals *to, const oprec *r, int64_t times) {
+    totals_add(to, &(catalog_totals){checked_mul(times, r->macs), checked_mul(times, r->flops),
+                                     checked_mul(times, r->bytes_read), checked_mul(times, r->bytes_written)});
+}
+
 static bool totals_more(const catalog_totals *a, const catalog_totals *b) {
     if (a->flops != b->flops) return a->flops > b->flops;
     return checked_add(a->bytes_read, a->bytes_written) > checked_add(b->bytes_read, b->bytes_written);
 }
 
-/* Bodies add to the graph they stand in, the branches of an If only the costlier one. A branch known not to run costs
- * nothing, so the same rule holds for it. Bodies come after their parents, so going backwards meets them complete. */
-static void sum_regions(catalog *c, catalog_totals *own) {
-    const model *m = c->model;
-    const arena_mark scratch = arena_save(c->arena);
-    int *best = arena_array(c->arena, int, m->node_count); /* by If node: its costlier branch so far, plus 1 */
-    int *open = arena_array(c->arena, int, m->node_count); /* by If node: branches still to come */
+/* Of the bodies of each If that may run, the ones that are not the costliest. Bodies add to the graph they stand in,
+ * and come after their parents, so going backwards meets them complete. */
+static bool *cheaper_bodies(const worklist *list, catalog_totals *own) {
+    const model *m = list->model;
+    bool *cheaper = arena_array(list->arena, bool, m->graph_count);
+    int *best = arena_array(list->arena, int, m->node_count); /* by If node: its costliest body so far, plus 1 */
+    int *open = arena_array(list->arena, int, m->node_count); /* by If node: bodies still to come */
     for (int k = 1; k < m->graph_count; k++) open[m->graphs[k]->owner->id]++;
     for (int k = m->graph_count - 1; k > 0; k--) {
         const graph *g = m->graphs[k];
         const int64_t owner = g->owner->id;
+        const int before = best[owner] - 1;
         catalog_totals *parent = &own[g->parent->place];
         if (!graph_is(g->owner, "If")) {
             totals_add(parent, &own[k]);
             continue;
         }
-        if (!best[owner] || totals_more(&own[k], &own[best[owner] - 1])) best[owner] = k + 1;
-        if (--open[owner] == 0) totals_add(parent, &own[best[owner] - 1]);
+        const bool runs = g->times != 0, more = before < 0 || !totals_more(&own[before], &own[k]);
+        if (runs && before >= 0) cheaper[more ? before : k] = true;
+        if (runs && more) best[owner] = k + 1;
+        if (--open[owner] == 0 && best[owner]) totals_add(parent, &own[best[owner] - 1]);
     }
-    arena_rewind(c->arena, scratch);
+    return cheaper;
+}
+
+/* A run takes one of them, and so do its times: the other one counts 0, with all that stands in it. */
+void collect_branches(worklist *list) {
+    const model *m = list->model;
+    catalog_totals *own = arena_array(list->arena, catalog_totals, m->graph_count);
+    int count = 0;
+    for (size_t k = 0; k < list->count; k++) {
+        const work *w = list->items[k];
+        if (!w->owner) totals_add_times(&own[w->node->home->place], &w->rec, checked_from_double(w->times));
+    }
+    const bool *cheaper = cheaper_bodies(list, own);
+    for (int k = 1; k < m->graph_count; k++) {
+        graph *const g = m->graphs[k];
+        count += cheaper[k];
+        if (cheaper[k] || (g->parent && g->parent->times == 0)) g->times = 0;
+    }
+    if (count == 0) return;
+    for (size_t k = 0; k < list->count; k++) list->items[k]->times = list->items[k]->node->home->times;
+    graph_warn(list->model, "%d condition%s not known: of each If the costlier branch is what runs", count,
+               count == 1 ? " is" : "s are");
 }
 
 void collect_totals(catalog *c) {
-    const model *m = c->model;
-    catalog_totals *own = arena_array(c->arena, catalog_totals, m->graph_count);
-    for (size_t e = 0; e < c->entry_count; e++) {
-        const catalog_entry *entry = c->entries[e];
-        if (entry->part) continue;
-        catalog_totals *to = &own[entry->home->place];
-        const oprec *r = entry->rec;
-        totals_add(to, &(catalog_totals){checked_mul(entry->count, r->macs), checked_mul(entry->count, r->flops),
-                                         checked_mul(entry->count, r->bytes_read),
-                                         checked_mul(entry->count, r->bytes_written)});
-    }
-    sum_regions(c, own);
-    if (m->graph_count > 0) c->totals = own[0];
+    for (size_t e = 0; e < c->entry_count; e++)
+        if (!c->entries[e]->part) totals_add_times(&c->totals, c->entries[e]->rec, c->entries[e]->count);
 }
 
 /* ---- parameters ---- */

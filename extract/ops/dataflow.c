@@ -100,6 +100,8 @@ static bool is_alias(const unit *u) {
 
 /* ---- what bodies read from around them ---- */
 
+static bool runs(const graph *g) { return g->times != 0; }
+
 static void note_capture(flow_builder *b, const graph *reader, tensor *t) {
     const graph *g = reader;
     while (g->parent && g->parent != t->home) g = g->parent;
@@ -122,7 +124,8 @@ static void find_captures(flow_builder *b) {
     b->captured = arena_array(b->arena, capture *, m->node_count);
     for (int64_t k = 0; k < m->node_count; k++) {
         const node *n = m->nodes[k];
-        for (int i = 0; n->home->parent && i < n->in_count; i++) find_capture(b, n, n->in[i]);
+        if (!n->home->parent || !runs(n->home)) continue;
+        for (int i = 0; i < n->in_count; i++) find_capture(b, n, n->in[i]);
     }
 }
 
@@ -283,8 +286,6 @@ static bool is_cut(const work *w) {
         if (w->nodes[k]->unresolved || w->nodes[k]->unknown) return true;
     return false;
 }
-
-static bool runs(const graph *g) { return g->times != 0 || !g->times_known; }
 
 static void read_bodies(flow_builder *b, const work *w, const node *n) {
     for (const capture *c = b->captured ? b->captured[n->id] : NULL; c; c = c->next) read_tensor(b, w, c->t);

@@ -83,7 +83,7 @@ CASES = {
     "branches": (
         [*begin(), *product("a"), node("If", ["if"], "b", then_branch=branch("b_1"), else_branch=branch("b_2"))],
         ["a", "b"],
-        {"a": STORED + WEIGHT, "b_1": STORED + WEIGHT, "b_2": STORED + WEIGHT, "b": ["if", "xq"]},
+        {"a": STORED + WEIGHT, "b_2": STORED + WEIGHT, "b": ["if", "xq"]},  # of equal ones the first in the file, else_branch
     ),
     "a loop": (
         [*begin(), *product("a"), node("Loop", ["four", "true", "a"], "b", body=loop())],
