@@ -392,7 +392,10 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     if (r->list.flow->occurrence_count > RUN_MOST_OCCURRENCES)
         return status_fail(st, STATUS_INPUT, "its %d occurrences are more than the %d that a replay takes",
                            r->list.flow->occurrence_count, (int)RUN_MOST_OCCURRENCES);
-    if (parts == 0) return status_fail(st, STATUS_INPUT, "no operation has a report to replay; measure them first");
+    if (parts == 0)
+        return status_fail(st, STATUS_INPUT, "%s",
+                           alone ? "no operation has a report to replay; measure them first"
+                                 : "none of its operations has a figure");
     if (!r->options->plan)
         run_plan_choose(r, &w.plan);
     else if (!run_plan_read(r, r->options->plan, &w.plan, st))
