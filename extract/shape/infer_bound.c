@@ -63,6 +63,33 @@ static bool fits_divisor(const bound *b) {
     return true;
 }
 
+/* Numbers can be equal between their ends and at none of them: where one lies below at its least and above at its most.
+ */
+static bool crosses(const value *const x[ENDS], int64_t k, const value *const y[ENDS], int64_t j) {
+    const double x_low = value_at(x[LEAST], k), x_high = value_at(x[MOST], k);
+    const double y_low = value_at(y[LEAST], j), y_high = value_at(y[MOST], j);
+    const bool apart = x_high < y_low || y_high < x_low;
+    return !apart && x_low != y_low && x_low != y_high && x_high != y_low && x_high != y_high;
+}
+
+static bool fits_equal(const bound *b) {
+    const value *v[2][ENDS];
+    bool open = false;
+    for (int i = 0; i < 2; i++)
+        for (int side = 0; side < ENDS; side++) {
+            v[i][side] = bound_value(b, side, i);
+            open |= v[i][side] != NULL;
+        }
+    for (int i = 0; i < 2 && open; i++)
+        if (!v[i][LEAST] && !v[i][MOST]) v[i][LEAST] = v[i][MOST] = infer_value(b->c, i);
+    if (!v[0][LEAST] || !v[0][MOST] || !v[1][LEAST] || !v[1][MOST]) return true; /* nothing is followed */
+    const int64_t x_step = v[0][MOST]->n > 1, y_step = v[1][MOST]->n > 1;
+    if (x_step && y_step && !info_same_shape(bound_info(b, MOST, 0), bound_info(b, MOST, 1))) return false;
+    for (int64_t k = 0; k < v[0][MOST]->n || k < v[1][MOST]->n; k++)
+        if (crosses(v[0], k * x_step, v[1], k * y_step)) return false;
+    return true;
+}
+
 static bool fits_range(const bound *b) {
     const value *low = bound_value(b, LEAST, 2), *high = bound_value(b, MOST, 2);
     return !low || !high || low->n < 1 || value_at(low, 0) > 0 || value_at(high, 0) < 0;
@@ -176,6 +203,7 @@ static const bound_row rows[] = {
     {shape_elementwise_binary, "And", ALL, false, false, NULL},
     {shape_elementwise_binary, "Or", ALL, false, false, NULL},
     {shape_elementwise_binary, "Xor", ALL, true, false, NULL},
+    {shape_elementwise_compare, "Equal", ALL, true, false, fits_equal},
     {shape_elementwise_compare, "Less", ALL, true, false, NULL},
     {shape_elementwise_compare, "LessOrEqual", ALL, true, false, NULL},
     {shape_elementwise_compare, "Greater", ALL, true, false, NULL},

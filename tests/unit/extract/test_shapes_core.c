@@ -324,6 +324,38 @@ static void values_between_two_ends(void) {
     IS_VALUE(b, 0, 7);
 }
 
+static void equal_between_two_ends(void) {
+    static const struct {
+        int64_t low, high, with_low, with_high;
+        int least, most; /* of the result; -1: not known */
+    } cases[] = {
+        {0, 100, -1, -1, 0, 0}, {3, 7, 9, 12, 0, 0},  {4, 8, -8, -4, 0, 0}, {-1, 100, -1, -1, 0, 1},
+        {0, 6, 6, 6, 0, 1},     {2, 4, 4, 8, 0, 1},   {3, 9, 3, 9, 0, 1},   {-5, 100, -1, -1, -1, -1},
+        {5, 5, 3, 9, -1, -1},   {3, 6, 5, 9, -1, -1},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        bench *b = bench_of("Equal", 13);
+        give_between(b, cases[k].low, cases[k].high);
+        give_between(b, cases[k].with_low, cases[k].with_high);
+        UNIT_CHECK(infer_bench(b));
+        const info *x = b->out[0].info;
+        if (cases[k].most < 0) {
+            UNIT_CHECK(!x->val && !x->least);
+            continue;
+        }
+        const bool between = cases[k].least != cases[k].most;
+        is_value(between && x->least ? x->least : x, 1, (int64_t[]){cases[k].least}, __LINE__);
+        is_value(between && x->most ? x->most : x, 1, (int64_t[]){cases[k].most}, __LINE__);
+    }
+    const int64_t two = 2;
+    bench *b = bench_of("Equal", 13); /* a size that is left open, beside one that is not */
+    give(b, info_between(&test_arena, info_of_ints(&test_arena, DTYPE_INT64, 1, &two, (int64_t[]){0, -1}, 2),
+                         info_of_ints(&test_arena, DTYPE_INT64, 1, &two, (int64_t[]){100, -1}, 2)));
+    VECTOR(b, -1);
+    UNIT_CHECK(infer_bench(b));
+    IS_VALUE(b, 0, 0, 1);
+}
+
 static void reduce_keeps_or_drops(void) {
     bench *b = bench_of("ReduceProd", 18);
     VECTOR(b, 2, 3, 4);
@@ -418,6 +450,7 @@ int main(void) {
     UNIT_RUN(range_counts);
     UNIT_RUN(nonzero_exact_or_bounded);
     UNIT_RUN(values_between_two_ends);
+    UNIT_RUN(equal_between_two_ends);
     UNIT_RUN(reduce_keeps_or_drops);
     UNIT_RUN(products);
     UNIT_RUN(scatter_patches_a_shape);
