@@ -363,6 +363,15 @@ static const operator_def operators[] = {
     {"com.microsoft", "UnfoldTensor", 1, 1, 1, 1, shape_ms_unfold, lower_move, NULL, 0},
     {"com.microsoft", "Unique", 1, 1, 3, 3, shape_data_unique_ms, lower_other, NULL, 0},
     {"com.microsoft", "WordConvEmbedding", 4, 4, 1, 1, shape_ms_word_conv_embedding, lower_uncosted, NULL, 0},
+    /* what onnxruntime saves of a model that it optimised for a processor: channels lie in blocks */
+    {"com.microsoft.nchwc", "AveragePool", 1, 1, 1, 1, shape_pool, lower_pool, NULL, 0},
+    {"com.microsoft.nchwc", "Conv", 2, 4, 1, 1, shape_conv, lower_conv, NULL, 0},
+    {"com.microsoft.nchwc", "GlobalAveragePool", 1, 1, 1, 1, shape_pool_global, lower_pool, NULL, 0},
+    {"com.microsoft.nchwc", "GlobalMaxPool", 1, 1, 1, 1, shape_pool_global, lower_pool, NULL, 0},
+    {"com.microsoft.nchwc", "MaxPool", 1, 1, 1, 1, shape_pool, lower_pool, NULL, 0},
+    {"com.microsoft.nchwc", "ReorderInput", 1, 1, 1, 1, shape_block_input, lower_reorder, NULL, 0},
+    {"com.microsoft.nchwc", "ReorderOutput", 1, 1, 1, 1, shape_block_output, lower_reorder, NULL, 0},
+    {"com.microsoft.nchwc", "Upsample", 1, 1, 1, 1, shape_block_upsample, lower_resize, NULL, 0},
 };
 /* clang-format on */
 

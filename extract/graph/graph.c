@@ -53,6 +53,12 @@ static bool is_in(const node *n, const char *domain, const char *op_type) {
 bool graph_is(const node *n, const char *op_type) { return is_in(n, "", op_type); }
 bool graph_is_ms(const node *n, const char *op_type) { return is_in(n, "com.microsoft", op_type); }
 
+bool graph_is_blocked(const node *n) { return n && strcmp(n->domain, "com.microsoft.nchwc") == 0; }
+
+const char *graph_operator(arena *a, const node *n) {
+    return n->domain[0] ? arena_printf(a, "%s.%s", n->domain, n->op_type) : n->op_type;
+}
+
 bool graph_is_random(const node *n) {
     static const char *const names[] = {"Bernoulli",        "Multinomial",   "RandomNormal",
                                         "RandomNormalLike", "RandomUniform", "RandomUniformLike"};

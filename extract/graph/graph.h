@@ -133,6 +133,7 @@ struct model {
     int64_t node_count;
     tensor **tensors; /* all tensors of all graphs in order of appearance */
     int64_t tensor_count;
+    int64_t channel_block; /* of com.microsoft.nchwc (infer/channel_block.h); 0 until it is asked for */
     model_dim *dims;
     int dim_count;
     const char **external; /* the files of external data that the model names, there or not, in order of appearance */
@@ -152,7 +153,9 @@ double graph_attr_float(const node *n, const char *name, double otherwise);
 const char *graph_attr_string(const node *n, const char *name, const char *otherwise);
 bool graph_is(const node *n, const char *op_type);    /* n may be NULL; ai.onnx domain only */
 bool graph_is_ms(const node *n, const char *op_type); /* com.microsoft */
-bool graph_is_random(const node *n);                  /* its outputs differ at every run, whatever it is made from */
+bool graph_is_blocked(const node *n); /* com.microsoft.nchwc: channels lie in blocks, one block behind the other */
+const char *graph_operator(arena *a, const node *n); /* its operator, with the domain where that is not the default */
+bool graph_is_random(const node *n);                 /* its outputs differ at every run, whatever it is made from */
 bool graph_has_body(const node *n);
 /* The row of that name in a table that is sorted by names, with which its rows begin; NULL: there is none. */
 const void *graph_row(const void *rows, size_t count, size_t size, const char *name);

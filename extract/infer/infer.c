@@ -107,7 +107,9 @@ static void infer_unknown_operator(infer *c) {
     for (int k = 0; k < n->out_count; k++) {
         if (!n->out[k]) continue;
         n->out[k]->info = &info_unknown;
-        if (!take_stated(n->out[k])) n->unresolved = "the operator is not known and the model states no shape";
+        if (!take_stated(n->out[k]))
+            n->unresolved = arena_printf(c->arena, "the operator %s is not known and the model states no shape",
+                                         graph_operator(c->arena, n));
     }
 }
 

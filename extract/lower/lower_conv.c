@@ -94,7 +94,8 @@ static void conv_set_macs(work *w, const conv_dims *c) {
 static void conv_set_epilogue(work *w, int bias) {
     const node *n = w->node;
     if (cost_in(w, bias)) oprec_set_text(&w->rec, "bias", "channel");
-    const bool fused = strcmp(n->op_type, "FusedConv") == 0 || strcmp(n->op_type, "NhwcFusedConv") == 0;
+    const bool fused =
+        strcmp(n->op_type, "FusedConv") == 0 || strcmp(n->op_type, "NhwcFusedConv") == 0 || graph_is_blocked(n);
     if (fused && cost_in(w, 3)) oprec_set_int(&w->rec, "residual", 1);
     const char *activation = graph_attr_string(n, "activation", "");
     if (!*activation || strcmp(activation, "none") == 0) return;

@@ -3,6 +3,7 @@
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"
+#include "extract/infer/channel_block.h"
 #include "extract/ops/cost.h"
 
 #include <string.h>
@@ -212,4 +213,39 @@ void lower_move(work *w) {
     }
     move_set_inputs(w, op_type);
     if (strcmp(op_type, "Transpose") == 0) move_set_perm(w);
+}
+
+/* Channels into blocks and back: a transpose of channels within their block and space, or of blocks and space where
+ * channels come last. Where channels are padded it is more than that. */
+void lower_reorder(work *w) {
+    const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
+    const bool back = strcmp(w->node->op_type, "ReorderOutput") == 0;
+    const bool last = graph_attr_int(w->node, "channels_last", 0) != 0;
+    w->rec.kind = OP_MOVE;
+    w->rec.what = cost_what(w);
+    w->rec.layout = last ? "nhwc" : "nchw";
+    cost_set_types(w, in, out);
+    cost_set_shape(w, out);
+    cost_boundary(w);
+    if (!cost_shaped(in) || !cost_shaped(out)) return;
+    const tensor *blocked = back ? in : out;
+    const int64_t block = channel_block(w->model), channels = cost_dim(blocked, 1), blocks = channels / block;
+    const int64_t space = cost_product(blocked->info->dims, 2, blocked->info->rank), batch = cost_dim(blocked, 0);
+    if (back && w->rec.bytes_read > w->rec.bytes_written) w->rec.bytes_read = w->rec.bytes_written;
+    if (info_count(in->info) != info_count(out->info) || channels % block != 0) {
+        oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
+        return;
+    }
+    if (space == 1 || (last && blocks == 1)) {
+        lower_view(w);
+        return;
+    }
+    const int64_t in_blocks[] = {batch, blocks, space, block};
+    const int64_t plain[] = {batch, last ? space : blocks, last ? blocks : block, last ? block : space};
+    const int64_t perm[] = {0, last ? 2 : 1, last ? 1 : 3, last ? 3 : 2};
+    w->rec.what = "transpose";
+    w->rec.layout = NULL;
+    oprec_set_shape(&w->rec, w->arena, 4, back ? plain : in_blocks);
+    oprec_set_ints(&w->rec, w->arena, "input", 4, back ? in_blocks : plain);
+    oprec_set_ints(&w->rec, w->arena, "perm", 4, perm);
 }

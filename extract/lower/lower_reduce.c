@@ -149,7 +149,7 @@ void lower_other(work *w) {
 void lower_uncosted(work *w) {
     w->node->unknown = true;
     w->rec.kind = OP_UNKNOWN;
-    w->rec.what = w->node->op_type;
+    w->rec.what = graph_operator(w->arena, w->node);
     cost_set_types(w, cost_in(w, 0), cost_out(w, 0));
     cost_boundary(w);
     cost_set_shape(w, cost_out(w, 0));

@@ -150,7 +150,7 @@ void collect_parameters(catalog *c, const worklist *list) {
 /* ---- coverage ---- */
 
 static void count_unknown(catalog *c, map *types, const node *n) {
-    const char *name = n->domain[0] ? arena_printf(c->arena, "%s.%s", n->domain, n->op_type) : n->op_type;
+    const char *name = graph_operator(c->arena, n);
     void **place = map_put(types, name);
     if (!*place) {
         arena_grow(c->arena, (void **)&c->unknown, &c->unknown_cap, c->unknown_count, sizeof *c->unknown);

@@ -46,7 +46,7 @@ static void work_lower(worklist *list, node *n) {
     w->node_count = 1;
     if (!n->def || n->unknown || n->misfit) { /* a misfit's attributes are not to be trusted */
         w->rec.kind = OP_UNKNOWN;
-        w->rec.what = n->op_type;
+        w->rec.what = graph_operator(w->arena, n);
     } else if (work_is_folded(list, n)) {
         w->rec.kind = OP_MOVE;
         w->rec.what = "folded";

@@ -54,6 +54,7 @@ static const attr_row rows[] = {
     {"CumProd", "reverse", "reverse", USE_VALUE, 0, NULL},
     {"CumSum", "exclusive", "exclusive", USE_VALUE, 0, NULL},
     {"CumSum", "reverse", "reverse", USE_VALUE, 0, NULL},
+    {"Conv", "activation_params", "activation_params", USE_VALUE, 0, NULL},
     {"DFT", "inverse", "inverse", USE_VALUE, 0, NULL},
     {"DFT", "onesided", "onesided", USE_VALUE, 0, NULL},
     {"DecoderMaskedMultiHeadAttention", "output_qk", "qk_output", USE_VALUE, 0, NULL},

@@ -4,6 +4,7 @@
 #include "extract/graph/operators.h"
 
 operator_shape_fn shape_attention, shape_attention_flex, shape_attention_linear, shape_attention_rotary;
+operator_shape_fn shape_block_input, shape_block_output, shape_block_upsample;
 operator_shape_fn shape_const_constant, shape_const_eye_like, shape_const_of_shape, shape_const_one_hot,
     shape_const_range, shape_const_shape, shape_const_size;
 operator_shape_fn shape_control_if, shape_control_loop, shape_control_scan, shape_control_sequence_map;

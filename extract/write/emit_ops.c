@@ -50,7 +50,7 @@ static void emit_coverage(emit *e) {
         const node *n = c->unresolved[k];
         json_stream_open(s, NULL, '{', true);
         json_stream_text(s, "node", n->name);
-        json_stream_text(s, "op_type", n->op_type);
+        json_stream_text(s, "op_type", graph_operator(c->arena, n));
         json_stream_text(s, "why",
                          n->unresolved ? n->unresolved
                          : n->def      ? "its shapes are known, its work is not modelled"

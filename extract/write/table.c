@@ -112,7 +112,7 @@ static void print_coverage(table *t) {
     for (int64_t k = 0; k < open && k < TABLE_OPEN; k++) {
         const node *n = c->unresolved[k];
         put_line(t, plain,
-                 arena_printf(t->arena, "  %s (%s): %s", n->name, n->op_type,
+                 arena_printf(t->arena, "  %s (%s): %s", n->name, graph_operator(t->arena, n),
                               n->unresolved ? n->unresolved : "the operator is not known"));
     }
     if (open > TABLE_OPEN) put_line(t, plain, arena_printf(t->arena, "  and %" PRId64 " more", open - TABLE_OPEN));

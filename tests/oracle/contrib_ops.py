@@ -288,6 +288,26 @@ CASES = [
     ("torch_embedding", "TorchEmbedding", [f(9, 16), i64(2, 5)], "a", {}, {"a": ("fp32", [2, 5, 16])}),
     ("simplified_norm", "SimplifiedLayerNormalization", [f(2, 5, 16), f(16)], "ab", {},
      {"a": ("fp32", [2, 5, 16]), "b": ("fp32", [2, 5, 1])}),
+    ("block_conv", "com.microsoft.nchwc:Conv", [f(1, 32, 9, 8), f(48, 32, 3, 3), f(48)], "a",
+     {"activation": "Relu", "strides": [2, 2], "pads": [1, 1, 1, 1]}, {"a": ("fp32", [1, 48, 5, 4])}),
+    ("block_conv_sum", "com.microsoft.nchwc:Conv", [f(1, 32, 9, 8), f(32, 32, 1, 1), f(32), f(1, 32, 9, 8)], "a", {},
+     {"a": ("fp32", [1, 32, 9, 8])}),
+    ("block_conv_plain_input", "com.microsoft.nchwc:Conv", [f(1, 3, 9, 8), f(32, 3, 3, 3)], "a", {}, {"a": ("fp32", [1, 32, 7, 6])}),
+    ("block_conv_depthwise", "com.microsoft.nchwc:Conv", [f(1, 32, 9, 8), f(32, 1, 3, 3)], "a", {"group": 32}, {"a": ("fp32", [1, 32, 7, 6])}),
+    ("block_max_pool", "com.microsoft.nchwc:MaxPool", [f(1, 32, 9, 8)], "a", {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1},
+     {"a": ("fp32", [1, 32, 4, 4])}),
+    ("block_average_pool", "com.microsoft.nchwc:AveragePool", [f(1, 32, 9, 8)], "a", {"kernel_shape": [2, 2], "pads": [1, 1, 1, 1]},
+     {"a": ("fp32", [1, 32, 10, 9])}),
+    ("block_global_average", "com.microsoft.nchwc:GlobalAveragePool", [f(1, 32, 9, 8)], "a", {}, {"a": ("fp32", [1, 32, 1, 1])}),
+    ("block_global_max", "com.microsoft.nchwc:GlobalMaxPool", [f(1, 32, 9, 8)], "a", {}, {"a": ("fp32", [1, 32, 1, 1])}),
+    ("block_upsample", "com.microsoft.nchwc:Upsample", [f(1, 32, 9, 8)], "a", {"scales": [1, 1, 2, 3]}, {"a": ("fp32", [1, 32, 18, 24])}),
+    ("block_upsample_linear", "com.microsoft.nchwc:Upsample", [f(1, 32, 9, 8)], "a",
+     {"scales": [1, 1, 2, 2], "mode": "linear", "coordinate_transformation_mode": "half_pixel"}, {"a": ("fp32", [1, 32, 18, 16])}),
+    ("block_input", "com.microsoft.nchwc:ReorderInput", [f(1, 28, 9, 8)], "a", {}, {"a": ("fp32", [1, 32, 9, 8])}),
+    ("block_input_last", "com.microsoft.nchwc:ReorderInput", [f(1, 9, 8, 28)], "a", {"channels_last": 1}, {"a": ("fp32", [1, 32, 9, 8])}),
+    ("block_output", "com.microsoft.nchwc:ReorderOutput", [f(1, 32, 9, 8)], "a", {"channels": 27}, {"a": ("fp32", [1, 27, 9, 8])}),
+    ("block_output_last", "com.microsoft.nchwc:ReorderOutput", [f(1, 32, 9, 8)], "a", {"channels": 27, "channels_last": 1},
+     {"a": ("fp32", [1, 9, 8, 27])}),
     ("quick_gelu_half", "QuickGelu", [h(2, 5)], "a", {"alpha": 1.0}, {"a": ("fp16", [2, 5])}),
 ]
 
@@ -306,9 +326,10 @@ def build(name, op, inputs, outputs, attributes):
             formal.append(helper.make_tensor_value_info(names[-1], helper.np_dtype_to_tensor_dtype(x.dtype), x.shape))
             feeds[names[-1]] = x
     results = [f"out_{letter}" if letter != "-" else "" for letter in outputs]
-    node = helper.make_node(op, names, results, name, domain="com.microsoft", **attributes)
+    domain, op = op.split(":") if ":" in op else ("com.microsoft", op)
+    node = helper.make_node(op, names, results, name, domain=domain, **attributes)
     graph = helper.make_graph([node], name, formal, [onnx.ValueInfoProto(name=r) for r in results if r], stored)
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("com.microsoft.nchwc", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
 
 

@@ -56,7 +56,7 @@ static void an_unknown_operator_is_listed(void) {
     n->unknown = true;
     const work *w = bench_lower(n, DTYPE_NONE);
     UNIT_CHECK(w->rec.kind == OP_UNKNOWN);
-    UNIT_TEXT(w->rec.what, "Strange");
+    UNIT_TEXT(w->rec.what, "my.domain.Strange");
     const catalog *c = collect(&b.list);
     UNIT_CHECK(!collect_is_complete(c) && c->unknown_count == 1);
     UNIT_TEXT(c->unknown[0].op_type, "my.domain.Strange");

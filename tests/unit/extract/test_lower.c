@@ -93,6 +93,84 @@ static void conv_resolves_padding(void) {
     bench_end();
 }
 
+/* As onnxruntime saves it: 40 channels are padded to 48, and what is added comes before the activation. */
+static void conv_in_blocks_counts_what_is_padded(void) {
+    bench_begin();
+    tensor *x = bench_tensor(DTYPE_FP32, DIMS(1, 32, 9, 9)), *w = bench_weight(DTYPE_FP32, DIMS(48, 32, 3, 3)),
+           *bias = bench_weight(DTYPE_FP32, DIMS(48)), *sum = bench_tensor(DTYPE_FP32, DIMS(1, 48, 7, 7));
+    node *n = NODE("com.microsoft.nchwc", "Conv", bench_tensor(DTYPE_FP32, DIMS(1, 48, 7, 7)), x, w, bias, sum);
+    bench_attr(n, (attr){.name = "activation", .kind = ATTR_STRING, .s = "HardSigmoid", .n = 11});
+    bench_attr(n, (attr){.name = "activation_params", .kind = ATTR_FLOATS, .floats = (double[]){0.25, 0.5}, .n = 2});
+    const work *k = bench_lower(n, DTYPE_NONE);
+    bench_shape(k, DIMS(1, 48, 7, 7));
+    UNIT_TEXT(bench_text(k, "activation"), "hardsigmoid");
+    UNIT_TEXT(bench_text(k, "activation_params"), "0.25,0.5");
+    UNIT_TEXT(bench_text(k, "bias"), "channel");
+    UNIT_INT(oprec_int(&k->rec, "residual", 0), 1);
+    bench_costs(k, 2352 * 288, 4704 * 288, 4 * (2592 + 13824 + 48 + 2352), 4 * 2352);
+    bench_end();
+}
+
+static void is_transpose(const work *k, int rank, const int64_t *input, const int64_t *perm) {
+    const opfield *in = oprec_field(&k->rec, "input"), *order = oprec_field(&k->rec, "perm");
+    UNIT_TEXT(k->rec.what, "transpose");
+    if (!unit_check(in && order && in->n == rank && order->n == rank, "input and perm", __FILE__, __LINE__)) return;
+    for (int d = 0; d < rank; d++) UNIT_CHECK(in->ints[d] == input[d] && order->ints[d] == perm[d]);
+}
+
+/* A reorder of x with one attribute of 1 or none. */
+static const work *reorder(const char *op_type, tensor *x, tensor *y, bool last) {
+    node *n = NODE("com.microsoft.nchwc", op_type, y, x);
+    if (last) bench_int(n, "channels_last", 1);
+    return bench_lower(n, DTYPE_NONE);
+}
+
+static void blocks_are_transposes_where_nothing_is_padded(void) {
+    bench_begin();
+    const work *k = reorder("ReorderInput", bench_tensor(DTYPE_FP32, DIMS(2, 32, 3, 5)),
+                            bench_tensor(DTYPE_FP32, DIMS(2, 32, 3, 5)), false);
+    bench_shape(k, DIMS(2, 2, 15, 16));
+    is_transpose(k, DIMS(2, 2, 16, 15), (const int64_t[]){0, 1, 3, 2});
+    k = reorder("ReorderOutput", bench_tensor(DTYPE_FP32, DIMS(2, 32, 3, 5)),
+                bench_tensor(DTYPE_FP32, DIMS(2, 3, 5, 32)), true);
+    bench_shape(k, DIMS(2, 15, 2, 16));
+    is_transpose(k, DIMS(2, 2, 15, 16), (const int64_t[]){0, 2, 1, 3});
+    k = reorder("ReorderInput", bench_tensor(DTYPE_FP32, DIMS(2, 3, 5, 16)),
+                bench_tensor(DTYPE_FP32, DIMS(2, 16, 3, 5)), true);
+    UNIT_CHECK(k->free); /* one block is channels last */
+    k = reorder("ReorderOutput", bench_tensor(DTYPE_FP32, DIMS(2, 32, 1, 1)),
+                bench_tensor(DTYPE_FP32, DIMS(2, 32, 1, 1)), false);
+    UNIT_CHECK(k->free);
+    k = reorder("ReorderOutput", bench_tensor(DTYPE_FP32, DIMS(2, 32, 3, 5)),
+                bench_tensor(DTYPE_FP32, DIMS(2, 24, 3, 5)), false);
+    UNIT_TEXT(k->rec.what, "reorderoutput");
+    bench_shape(k, DIMS(2, 24, 3, 5));
+    bench_costs(k, 0, 0, 4 * 720, 4 * 720);
+    bench_end();
+}
+
+/* A weight of 24 channels was padded to blocks of 8; one of 8 behind a plain tensor was not padded at all. */
+static void the_block_is_what_weights_are_padded_to(void) {
+    for (int odd = 0; odd < 2; odd++) {
+        bench_begin();
+        tensor *x = bench_tensor(DTYPE_FP32, DIMS(1, 8, 4, 4)), *t = bench_tensor(DTYPE_FP32, DIMS(1, 48, 4, 4));
+        NODE("com.microsoft.nchwc", "Conv", bench_tensor(DTYPE_FP32, DIMS(1, odd ? 24 : 32, 4, 4)), x,
+             bench_weight(DTYPE_FP32, DIMS(odd ? 24 : 32, 8, 1, 1)));
+        const work *k = reorder("ReorderOutput", t, bench_tensor(DTYPE_FP32, DIMS(1, 48, 4, 4)), false);
+        bench_shape(k, DIMS(1, odd ? 6 : 3, odd ? 8 : 16, 16));
+        bench_end();
+    }
+}
+
+static void an_unknown_operator_is_told_with_its_domain(void) {
+    bench_begin();
+    tensor *x = bench_tensor(DTYPE_FP32, DIMS(4, 4));
+    UNIT_TEXT(bench_lower(NODE("com.example", "Conv", bench_tensor(DTYPE_FP32, DIMS(4, 4)), x), DTYPE_NONE)->rec.what,
+              "com.example.Conv");
+    UNIT_TEXT(bench_lower(NODE("", "Nope", bench_tensor(DTYPE_FP32, DIMS(4, 4)), x), DTYPE_NONE)->rec.what, "Nope");
+    bench_end();
+}
+
 static void transposed_conv_counts_its_input(void) {
     bench_begin();
     tensor *x = bench_tensor(DTYPE_FP32, DIMS(1, 4, 3, 3)), *w = bench_weight(DTYPE_FP32, DIMS(4, 6, 2, 2));
@@ -332,6 +410,10 @@ int main(void) {
     UNIT_RUN(gemm_folds_transposes_and_epilogue);
     UNIT_RUN(a_weight_is_seen_where_it_lies);
     UNIT_RUN(conv_resolves_padding);
+    UNIT_RUN(conv_in_blocks_counts_what_is_padded);
+    UNIT_RUN(blocks_are_transposes_where_nothing_is_padded);
+    UNIT_RUN(the_block_is_what_weights_are_padded_to);
+    UNIT_RUN(an_unknown_operator_is_told_with_its_domain);
     UNIT_RUN(transposed_conv_counts_its_input);
     UNIT_RUN(causal_attention_needs_half);
     UNIT_RUN(attention_pairs);

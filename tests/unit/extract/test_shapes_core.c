@@ -356,6 +356,38 @@ static void equal_between_two_ends(void) {
     IS_VALUE(b, 0, 0, 1);
 }
 
+static bench *block_bench(const char *op) {
+    bench *b = bench_of(op, 1);
+    b->node.domain = "com.microsoft.nchwc";
+    b->node.def = operators_find(b->node.domain, op);
+    return b;
+}
+
+static void blocks_refuse_what_does_not_fit(void) {
+    bench *b = block_bench("ReorderInput");
+    SHAPE(b, DTYPE_FP32, 2, 17, 5, 3);
+    UNIT_CHECK(infer_bench(b));
+    IS_SHAPE(b, 0, 2, 32, 5, 3);
+    b = block_bench("ReorderOutput"); /* how many channels there are is not told */
+    SHAPE(b, DTYPE_FP32, 2, 32, 5, 3);
+    UNIT_CHECK(refused(b));
+    b = block_bench("ReorderOutput"); /* more than there are */
+    SHAPE(b, DTYPE_FP32, 2, 32, 5, 3);
+    give_int(b, "channels", 33);
+    UNIT_CHECK(refused(b));
+    b = block_bench("Upsample");
+    SHAPE(b, DTYPE_FP32, 2, 32, 5, 3);
+    INTS(b, "scales", 1, 1, 2);
+    UNIT_CHECK(refused(b));
+    b = block_bench("Upsample");
+    SHAPE(b, DTYPE_FP32, 2, 32, 5, 3);
+    INTS(b, "scales", 1, 1, 2, 0);
+    UNIT_CHECK(refused(b));
+    b = block_bench("Upsample");
+    SHAPE(b, DTYPE_FP32, 2, 32, 5, 3);
+    UNIT_CHECK(refused(b));
+}
+
 static void reduce_keeps_or_drops(void) {
     bench *b = bench_of("ReduceProd", 18);
     VECTOR(b, 2, 3, 4);
@@ -451,6 +483,7 @@ int main(void) {
     UNIT_RUN(nonzero_exact_or_bounded);
     UNIT_RUN(values_between_two_ends);
     UNIT_RUN(equal_between_two_ends);
+    UNIT_RUN(blocks_refuse_what_does_not_fit);
     UNIT_RUN(reduce_keeps_or_drops);
     UNIT_RUN(products);
     UNIT_RUN(scatter_patches_a_shape);
