@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ID_LONGEST = 200, MOST_ENTRIES = 100000 /* each takes a kilobyte and a half here */ };
+enum { ID_LONGEST = 200, REASON_LONGEST = 400, MOST_ENTRIES = 100000 /* each takes a kilobyte and a half here */ };
 
 /* ---- what has no time of its own ---- */
 
@@ -39,14 +39,58 @@ static bool is_huge(const oprec *rec) {
     return rec->kind == OP_GEMM && oprec_int(rec, "batch", 1) > operation_max_dim;
 }
 
-static void mark_skipped(arena *a, operation *o) {
+/* ---- why a shape is not known ---- */
+
+/* Nodes to the reasons that extract_ops had. Cut anywhere a text may end within a letter: one that is too long is left
+ * out. */
+static void read_reasons(operation_reader *r, const json_t *root, map *reasons) {
+    const json_t *unresolved = json_object_get(json_object_get(root, "coverage"), "unresolved");
+    map_init(reasons, r->arena);
+    for (size_t k = 0; k < json_array_size(unresolved); k++) {
+        const char *node = json_string_value(json_object_get(json_array_get(unresolved, k), "node"));
+        const char *why = json_string_value(json_object_get(json_array_get(unresolved, k), "why"));
+        if (node && why && strlen(why) <= REASON_LONGEST) *map_put(reasons, node) = (void *)why;
+    }
+}
+
+/* The reason of the node that `why` says another follows from; NULL where it says something else. */
+static const char *reason_before(arena *a, const map *reasons, const char *why) {
+    static const char follows[] = "follows from node '";
+    const size_t begin = sizeof follows - 1, n = strlen(why);
+    if (strncmp(why, follows, begin) != 0 || n <= begin || why[n - 1] != '\'') return NULL;
+    return map_get(reasons, arena_strndup(a, why + begin, n - begin - 1));
+}
+
+/* Most nodes follow from another, and only the first one's reason says something. */
+static const char *reason_behind(arena *a, const map *reasons, const char *why) {
+    enum { STEPS = 8 };
+    const char *last = NULL, *before;
+    for (int k = 0; k < STEPS && (before = reason_before(a, reasons, why)); k++) {
+        last = why;
+        why = before;
+    }
+    if (last) return arena_printf(a, "it %s: %s", last, why);
+    return strncmp(why, "follows ", 8) == 0 ? arena_printf(a, "it %s", why) : why;
+}
+
+static const char *shape_reason(arena *a, const map *reasons, const json_t *entry) {
+    const json_t *nodes = json_object_get(entry, "nodes");
+    for (size_t k = 0; reasons && k < json_array_size(nodes); k++) {
+        const char *node = json_string_value(json_array_get(nodes, k));
+        const char *why = node ? map_get(reasons, node) : NULL;
+        if (why) return arena_printf(a, "its shape is not known: %s", reason_behind(a, reasons, why));
+    }
+    return "its shape is not known: where no data decide it, bind the model's dimensions and extract again";
+}
+
+static void mark_skipped(arena *a, operation *o, const map *reasons) {
     const oprec *rec = &o->rec;
     if (operation_is_free(rec))
         skip(o, "no_work", "it moves no data: a view, control, or computed when the model is loaded");
     if (rec->kind == OP_UNKNOWN)
         skip(o, "no_candidate",
              arena_printf(a, "the operator %.80s is not known", rec->what ? rec->what : "of this entry"));
-    if (!rec->shape) skip(o, "unresolved", "its shape is not known: bind the model's dimensions and extract again");
+    if (!rec->shape && !o->skip_code) skip(o, "unresolved", shape_reason(a, reasons, o->source));
     if (rec->type == DTYPE_NONE && rec->kind == OP_GEMM)
         skip(o, "unresolved", "its dtype is not known: add it, or give --precision");
     if (is_empty(rec)) skip(o, "no_work", "one of its dimensions is 0");
@@ -66,7 +110,7 @@ static void claim(const operation_reader *r, map *ids, const char *id) {
     *place = ids;
 }
 
-static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *out) {
+static void read_entry(operation_reader *r, json_t *entry, map *ids, const map *reasons, operation *out) {
     r->entry = "";
     if (!json_is_object(entry)) operation_fail(r, "an entry of ops must be an object");
     *out = (operation){.id = operation_text(r, entry, "id"), .source = entry};
@@ -89,7 +133,7 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, operation *
             operation_cost_attention(&out->rec); /* may have been written of a dense one */
     }
     operation_check_sparsity(r, out);
-    mark_skipped(r->arena, out);
+    mark_skipped(r->arena, out, reasons);
 }
 
 static operation *make_room(const operation_reader *r, size_t entries) {
@@ -99,7 +143,7 @@ static operation *make_room(const operation_reader *r, size_t entries) {
 
 static void read_long(operation_reader *r, size_t graph_length, operation_list *list) {
     status st;
-    map ids;
+    map ids, reasons;
     if (!json_check_schema(list->root, "ops", 1, r->where, &st)) guard_fail(r->arena->guard, st.code, "%s", st.text);
     const json_t *ops = json_object_get(list->root, "ops");
     const char *name = operation_text(r, json_object_get(list->root, "model"), "name");
@@ -107,8 +151,9 @@ static void read_long(operation_reader *r, size_t graph_length, operation_list *
     list->model = name ? name : "";
     list->items = make_room(r, json_array_size(ops));
     map_init(&ids, r->arena);
+    read_reasons(r, list->root, &reasons);
     for (size_t k = 0; k < json_array_size(ops); k++) {
-        read_entry(r, json_array_get(ops, k), &ids, &list->items[k]);
+        read_entry(r, json_array_get(ops, k), &ids, &reasons, &list->items[k]);
         list->count++;
     }
     r->entry = "";
@@ -140,7 +185,7 @@ static void read_short(operation_reader *r, operation_list *list) {
         if (!*name) operation_fail(r, "an operation has an empty name");
         operation_read_short(r, arena_strndup(r->arena, name, strlen(name)), entry, o);
         o->id = short_id(r->arena, &ids, o);
-        mark_skipped(r->arena, o);
+        mark_skipped(r->arena, o, NULL);
         list->count++;
     }
     r->entry = "";

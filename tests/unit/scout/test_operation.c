@@ -213,6 +213,38 @@ static void precision_fills_in_only(void) {
     end();
 }
 
+/* What ops.json says of a node is said again, with the reason of the one that it follows from. */
+static void an_unknown_shape_has_its_reason(void) {
+    begin();
+    UNIT_CHECK(
+        read_text("{\"schema\": \"ceiling-scout/ops/1\", \"model\": {\"name\": \"m\"}, \"coverage\": {\"unresolved\": ["
+                  "{\"node\": \"nz\", \"op_type\": \"NonZero\", \"why\": \"it depends on data\"},"
+                  "{\"node\": \"mm\", \"op_type\": \"MatMul\", \"why\": \"follows from node 'tr'\"},"
+                  "{\"node\": \"tr\", \"op_type\": \"Transpose\", \"why\": \"follows from node 'nz'\"},"
+                  "{\"node\": \"me\", \"op_type\": \"Add\", \"why\": \"follows from node 'me'\"},"
+                  "{\"node\": \"in\", \"op_type\": \"Add\", \"why\": \"follows from node 'lost'\"}, 7, {}]},"
+                  "\"ops\": ["
+                  "{\"id\": \"a\", \"op\": \"move\", \"what\": \"nonzero\", \"nodes\": [\"nz\"]},"
+                  "{\"id\": \"b\", \"op\": \"gemm\", \"nodes\": [\"other\", \"mm\"]},"
+                  "{\"id\": \"c\", \"op\": \"elementwise\", \"what\": \"add\", \"nodes\": [\"in\"]},"
+                  "{\"id\": \"d\", \"op\": \"elementwise\", \"what\": \"add\"},"
+                  "{\"id\": \"e\", \"op\": \"elementwise\", \"what\": \"add\", \"nodes\": [\"me\"]}]}",
+                  NULL));
+    static const char *const texts[] = {
+        "its shape is not known: it depends on data",
+        "its shape is not known: it follows from node 'nz': it depends on data",
+        "its shape is not known: it follows from node 'lost'",
+        "its shape is not known: where no data decide it, bind the model's dimensions and extract again",
+        "its shape is not known: it follows from node 'me': follows from node 'me'", /* no file of ours; it ends */
+    };
+    UNIT_INT(list.count, 5);
+    for (int k = 0; k < list.count && k < 5; k++) {
+        UNIT_TEXT(list.items[k].skip_code, "unresolved");
+        UNIT_TEXT(list.items[k].skip_text, texts[k]);
+    }
+    end();
+}
+
 static void empty_and_unresolved_are_skipped(void) {
     const char entries[] =
         "{\"id\": \"a\", \"op\": \"gemm\", \"shape\": [0, 3, 4], \"dtype\": \"fp16\"},"
@@ -402,6 +434,7 @@ int main(void) {
     UNIT_RUN(stored_operations_keep_their_ids);
     UNIT_RUN(what_cannot_be_measured_says_why);
     UNIT_RUN(precision_fills_in_only);
+    UNIT_RUN(an_unknown_shape_has_its_reason);
     UNIT_RUN(empty_and_unresolved_are_skipped);
     UNIT_RUN(every_named_dimension_is_read);
     UNIT_RUN(block_masks_are_another_operation);
