@@ -5,6 +5,7 @@
 #include "common/checked.h"
 #include "extract/infer/infer.h"
 #include "extract/infer/value_index.h"
+#include "extract/shape/same_size.h"
 #include "extract/shape/shape.h"
 
 #include <math.h>
@@ -165,6 +166,23 @@ static bool made_of_shape(const tensor *t, const tensor *x, int depth) {
     return moves;
 }
 
+/* Whether all that is open of what a reshape asks for is a dimension of its input, each once. */
+static bool asks_for_own(const bound *b) {
+    const value *low = bound_value(b, LEAST, 1), *high = bound_value(b, MOST, 1);
+    const info *least = bound_info(b, LEAST, 0), *most = bound_info(b, MOST, 0);
+    uint64_t used = 0;
+    for (int64_t k = 0; k < low->n; k++) {
+        bool found = low->i[k] == high->i[k];
+        for (int d = 0; d < most->rank && !found; d++) {
+            found = !(used >> d & 1) && least->dims[d] == low->i[k] && most->dims[d] == high->i[k] &&
+                    same_size(b->c->node->in[1], k, b->c->node->in[0], d);
+            if (found) used |= (uint64_t)1 << d;
+        }
+        if (!found) return false;
+    }
+    return true;
+}
+
 /* A dimension of 0 stands for the input's own, and the one that is left open shrinks where another grows, but for one
  * that is the input's. */
 static bool fits_reshape(const bound *b) {
@@ -181,7 +199,8 @@ static bool fits_reshape(const bound *b) {
         if (low->i[k] < 0 || !held) return false;
         open++;
     }
-    return !rest || open == 0 || (open == 1 && made_of_shape(b->c->node->in[1], b->c->node->in[0], 16));
+    if (!rest || open == 0) return true;
+    return (open == 1 && made_of_shape(b->c->node->in[1], b->c->node->in[0], 16)) || asks_for_own(b);
 }
 
 typedef struct bound_row {
