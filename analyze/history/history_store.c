@@ -15,7 +15,7 @@
 
 const char history_machine[] = "machine";
 
-/* migrations[k] makes version k + 1 of version k. */
+/* migrations[k] makes version k + 1 of version k. Moments have fractions, which SQLite keeps in these columns, too. */
 static const char *const migrations[HISTORY_VERSION] = {
     "CREATE TABLE text(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
     "CREATE TABLE place(id INTEGER PRIMARY KEY, device TEXT NOT NULL, name TEXT NOT NULL, regime TEXT NOT NULL,"
@@ -23,13 +23,13 @@ static const char *const migrations[HISTORY_VERSION] = {
     "CREATE TABLE setting(id INTEGER PRIMARY KEY, driver TEXT NOT NULL, libraries TEXT NOT NULL, program TEXT NOT NULL,"
     " UNIQUE(driver, libraries, program));"
     "CREATE TABLE model(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, folder TEXT NOT NULL);"
-    "CREATE TABLE night(id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL);"
+    "CREATE TABLE night(id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL);"
     "CREATE TABLE series(id INTEGER PRIMARY KEY, place INTEGER NOT NULL, key TEXT NOT NULL, op TEXT NOT NULL,"
     " UNIQUE(place, key));"
     "CREATE TABLE part(series INTEGER NOT NULL, model INTEGER NOT NULL, operation TEXT NOT NULL, count INTEGER NOT "
     "NULL,"
     " PRIMARY KEY(series, model)) WITHOUT ROWID;"
-    "CREATE TABLE point(series INTEGER NOT NULL, night INTEGER NOT NULL, taken REAL NOT NULL, us REAL NOT NULL,"
+    "CREATE TABLE point(series INTEGER NOT NULL, night INTEGER NOT NULL, taken INTEGER NOT NULL, us REAL NOT NULL,"
     " ci REAL, default_us REAL, ceiling_us REAL, clock_mhz REAL, best INTEGER NOT NULL, setting INTEGER NOT NULL,"
     " again_us REAL, again_ceiling_us REAL, PRIMARY KEY(series, night)) WITHOUT ROWID;"
     "CREATE TABLE run(place INTEGER NOT NULL, model INTEGER NOT NULL, night INTEGER NOT NULL, setting INTEGER NOT NULL,"

@@ -210,9 +210,8 @@ static void machine(sheet *s) {
     if (c->ceiling_count > 0) fputs(".</p>\n", p->out);
 }
 
-static amount sum_within(const verdict_sum *s) {
-    const double ci = verdict_sum_ci(s);
-    return amount_within(verdict_known(ci) ? ci : NAN);
+static amount_words sum_within(const verdict_sum *s) {
+    return amount_within_of(verdict_sum_ci(s), verdict_sum_unknown(s));
 }
 
 /* The model by the best of what both measured. */

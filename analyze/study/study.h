@@ -122,10 +122,10 @@ typedef struct study_group {
     size_t count;
     study_report *fusions;
     size_t fusion_count;
-    double model_us, model_ci;       /* of all with a baseline, and what those without take at least */
-    double measured_us, measured_ci; /* of those with a baseline; not-a-number: no interval is known */
-    double measured_unknown;         /* share of it that has no interval */
-    size_t without_baseline;         /* that count and have work to do */
+    double model_us, model_ci; /* of all with a baseline, and what those without take at least */
+    double measured_us;        /* of those with a baseline */
+    verdict_sum measured;      /* the same with its interval */
+    size_t without_baseline;   /* that count and have work to do */
     study_course course;
     study_memory memory; /* of one model, as what follows */
     study_whole whole;

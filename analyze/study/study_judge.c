@@ -24,9 +24,7 @@ static void sum_model(study_group *g) {
     g->model_us = sum.us;
     g->model_ci = verdict_sum_ci(&sum);
     g->measured_us = measured.us;
-    g->measured_unknown = verdict_sum_unknown(&measured);
-    g->measured_ci = verdict_sum_ci(&measured); /* 1: nothing of it is known */
-    if (!verdict_known(g->measured_ci)) g->measured_ci = NAN;
+    g->measured = measured;
 }
 
 /* Of a sum: what of its ratio's interval is not the fused one's. */

@@ -251,6 +251,7 @@ static void put_whole(json_stream *s, const study_whole *w) {
         put_whole_time(s, "best", &w->best);
         json_stream_real(s, "ratio", w->ratio);
         put_known(s, "ratio_ci", w->ratio_ci);
+        if (w->elsewhere) json_stream_bool(s, "elsewhere", true);
         json_stream_bool(s, "proven", w->proven);
     }
     if (w->operations > 0) {

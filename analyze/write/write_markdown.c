@@ -57,6 +57,11 @@ static void write_first(FILE *out, const summary_group *g) {
 /* ---- totals ---- */
 
 /* Of what was measured alone. */
+static amount_words within(const summary_group *g) {
+    const verdict_sum *s = &g->group->measured;
+    return amount_within_of(verdict_sum_ci(s), verdict_sum_unknown(s));
+}
+
 static void write_totals(FILE *out, const summary_group *g) {
     const summary_sum *all = &g->all;
     fputs("## Totals\n\n", out);
@@ -72,8 +77,8 @@ static void write_totals(FILE *out, const summary_group *g) {
     if (all->measured > 0) {
         fputs("| per run of the model | time | |\n|---|--:|---|\n", out);
         fprintf(out, "| by default | %s %s | %zu operation%s, run %" PRId64 " times |\n",
-                amount_time(all->measured_us).s, amount_within_of(g->group->measured_ci, g->group->measured_unknown).s,
-                all->measured, plural(all->measured), all->occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
+                amount_time(all->measured_us).s, within(g).s, all->measured, plural(all->measured),
+                all->occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
         fprintf(out, "| with what is proven | %s | %s less%s |\n", amount_time(all->measured_us - all->proven_us).s,
                 amount_percent(all->proven_us / all->measured_us).s,
                 study_whole_refutes(&g->group->whole) ? ", operation by operation; not proven of the model as a whole"
@@ -250,9 +255,7 @@ static void write_device(FILE *out, const study_group *g) {
 static void write_group(FILE *out, const summary_group *g, size_t top) {
     fprintf(out, "# %s on %s", name(g->group->model ? g->group->model : "operations").s,
             say(g->group->device ? g->group->device : "an unknown device").s);
-    if (g->all.measured > 0)
-        fprintf(out, ": %s %s per run", amount_time(g->group->measured_us).s,
-                amount_within_of(g->group->measured_ci, g->group->measured_unknown).s);
+    if (g->all.measured > 0) fprintf(out, ": %s %s per run", amount_time(g->group->measured_us).s, within(g).s);
     fputs("\n\n", out);
     if (g->group->partial.text) fprintf(out, "**%s**\n\n", g->group->partial.text);
     write_first(out, g);

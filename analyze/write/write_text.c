@@ -61,8 +61,8 @@ static void write_head(text *t, const summary_group *g) {
              plain_cell(&t->a, of->memory.at, MOST));
     if (g->all.measured == 0) return;
     line(t, "%s %s a run (%zu operation%s in %" PRId64 " places)", amount_time(of->measured_us).s,
-         amount_within_of(of->measured_ci, of->measured_unknown).s, g->all.measured, plural(g->all.measured),
-         g->all.occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
+         amount_within_of(verdict_sum_ci(&of->measured), verdict_sum_unknown(&of->measured)).s, g->all.measured,
+         plural(g->all.measured), g->all.occurrences - g->outcomes[SUMMARY_MISSING].occurrences);
     const bool refuted = study_whole_refutes(&of->whole);
     line(t, "%s with what is proven%s, %s at ceilings", amount_time(of->measured_us - g->all.proven_us).s,
          refuted ? " operation by operation" : "", amount_time(g->all.measured_ceiling_us).s);

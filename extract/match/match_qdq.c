@@ -49,8 +49,10 @@ static node *quantize_after(const node *n, node **activation) {
     return last;
 }
 
-/* Both have one scale and one zero point, which are the same. */
+/* Both have one scale and one zero point, which are the same, and one type: another one holds other numbers. */
 static bool same_steps(match *m, const node *dequantize, const node *quantize) {
+    const tensor *stored = flow_in(dequantize, 0), *made = flow_out(quantize, 0);
+    if (!stored || !made || stored->info->type != made->info->type) return false;
     for (int slot = 1; slot <= 2; slot++) {
         double from = 0, to = 0;
         if (flow_in(dequantize, slot) && !flow_scalar(m, flow_in(dequantize, slot), &from)) return false;

@@ -14,7 +14,7 @@ struct catalog_entry {
     work *first;      /* occurrences, linked by next_same in graph order */
     work *last;
     int64_t occurrences;
-    int64_t count;         /* runs per run of the model; 0 for parts and for branches known not to run */
+    int64_t count;         /* runs per run of the model; 0 for parts and for branches that do not run */
     bool part;             /* belongs to joined operations only */
     bool free;             /* view, folded, control */
     catalog_entry **parts; /* of the first occurrence, one per part, so an entry may stand there twice */

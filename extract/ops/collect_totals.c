@@ -69,8 +69,18 @@ void collect_branches(worklist *list) {
     }
     if (count == 0) return;
     for (size_t k = 0; k < list->count; k++) list->items[k]->times = list->items[k]->node->home->times;
-    graph_warn(list->model, "%d condition%s not known: of each If the costlier branch is what runs", count,
-               count == 1 ? " is" : "s are");
+    int open = 0;
+    for (int64_t k = 0; k < m->node_count; k++) {
+        const node *n = m->nodes[k];
+        const graph *in = n->home;
+        while (in->parent && !cheaper[in->place]) in = in->parent;
+        open += cheaper[in->place] && (n->unknown || n->unresolved);
+    }
+    graph_warn(list->model, "%d condition%s not known: of each If the costlier branch is what runs%s", count,
+               count == 1 ? " is" : "s are",
+               open ? arena_printf(list->arena, ", by what is known of it: %d node%s of the others without a cost",
+                                   open, open == 1 ? " is" : "s are")
+                    : "");
 }
 
 void collect_totals(catalog *c) {

@@ -110,6 +110,7 @@ void bind_init(bind *b, model *m, const read_options *options) {
     map_init(&b->texts, m->arena);
     map_init(&b->seen, m->arena);
     map_init(&b->leading, m->arena);
+    map_init(&b->behind, m->arena);
     map_init(&b->known, m->arena);
     b->used = arena_array(m->arena, bool, options->dim_count > 0 ? options->dim_count : 1);
 }
@@ -145,6 +146,7 @@ static bool is_numbered(const char *name) {
 
 void bind_see(bind *b, const char *text, size_t axis, bool made) {
     void **place = map_put(&b->seen, text);
+    if (axis > 0) *map_put(&b->behind, text) = b;
     if (axis == 0 && (made || is_numbered(text))) *map_put(&b->leading, text) = b;
     if (*place) return;
     *place = b;
@@ -227,13 +229,13 @@ static bool bind_by_option(bind *b, bind_symbol *s) {
     return s->how != NULL;
 }
 
-/* Where no dimension has a usual name, what stands first and has no name of its own is the batch. */
+/* Where no dimension has a usual name, what stands first, and first alone, and has no name of its own is the batch. */
 static void bind_leading(const bind *b) {
     for (size_t k = 0; k < b->count; k++)
         if (!b->options->batch || strcmp(b->symbols[k]->how ? b->symbols[k]->how : "", "--batch") == 0) return;
     for (size_t k = 0; k < b->count; k++) {
         bind_symbol *const s = b->symbols[k];
-        if (s->how || !map_get(&b->leading, s->name)) continue;
+        if (s->how || !map_get(&b->leading, s->name) || map_get(&b->behind, s->name)) continue;
         s->size = b->options->batch;
         s->how = "--batch";
     }

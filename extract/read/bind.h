@@ -17,10 +17,10 @@ typedef struct bind {
     map seen; /* every dim_param seen */
     const char **order;
     size_t seen_count, seen_cap;
-    map leading; /* names that exporters number, where they stand first */
-    map known;   /* names that stand alone somewhere, as a dimension or in an expression */
-    map texts;   /* every dim_param seen -> bind_symbol or, where it is an expression of others, a symbol that is not
-                    listed */
+    map leading, behind; /* names that exporters number, where they stand first; names that stand behind another */
+    map known;           /* names that stand alone somewhere, as a dimension or in an expression */
+    map texts; /* every dim_param seen -> bind_symbol or, where it is an expression of others, a symbol that is not
+                  listed */
     bind_symbol **symbols; /* in order of appearance */
     size_t count, cap;
     bool *used; /* per --dim: names something */

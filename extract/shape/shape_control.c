@@ -131,11 +131,13 @@ void shape_control_if(infer *c) {
         else
             fits[b] = infer_graph_soft(c->model, branches[b]);
     }
+    if (taken < 0 && fits[0] != fits[1]) { /* a branch whose shapes contradict each other can't be the one that runs */
+        taken = fits[1];
+        for (int b = 0; b < 2; b++) shape_control_times(branches[b], taken == b, true);
+    }
     for (int i = 0; i < count; i++) {
         if (taken >= 0)
             infer_set_info(c, i, branches[taken]->outputs[i]->info);
-        else if (fits[0] != fits[1]) /* a branch whose shapes contradict each other can't be the one that runs */
-            infer_set_info(c, i, branches[fits[1]]->outputs[i]->info);
         else
             set_either(c, i, branches[1]->outputs[i]->info, branches[0]->outputs[i]->info);
     }

@@ -97,6 +97,8 @@ static int dimension_of(const sweep *s, const char *name) {
 
 static operation_axis *new_axis(const sweep *s, const char *name) {
     operation_axes *all = s->axes;
+    if (strcmp(name, "op") == 0 || strcmp(name, "shape") == 0)
+        operation_fail(&s->reader, "%s is no axis; a range such as 1..4096:x2 may stand in --shape", name);
     for (int k = 0; k < all->count; k++)
         if (strcmp(all->items[k].name, name) == 0) operation_fail(&s->reader, "%s is given twice", name);
     for (int k = 0; k < s->reader.set_count; k++)
@@ -111,7 +113,7 @@ static operation_axis *new_axis(const sweep *s, const char *name) {
 }
 
 static bool is_dimension(const char *name) {
-    bool is = strncmp(name, "dim", 3) == 0 && is_whole(name + 3);
+    bool is = strncmp(name, "dim", 3) == 0 && name[3] && is_whole(name + 3);
     for (size_t row = 0; row < sizeof called / sizeof called[0]; row++)
         for (int k = 0; called[row].names[k]; k++) is = is || strcmp(called[row].names[k], name) == 0;
     return is;
@@ -128,7 +130,7 @@ static operation_reader first_of(const sweep *s, const operation_words *said) {
         const size_t length = strcspn(equals, strchr(equals, ';') ? ";" : ",");
         const char *const range = strstr(equals, "..");
         const size_t first = range && range < equals + length ? (size_t)(range - equals) : length;
-        bool set = is_dimension(name) || (!operation_is_field(name) && strcmp(name, "what") != 0);
+        bool set = first < 2 || is_dimension(name) || (!operation_is_field(name) && strcmp(name, "what") != 0);
         for (int n = 0; n < reader.set_count; n++)
             set = set || strncmp(sets[n], axis, (size_t)(equals - axis) + 1) == 0;
         if (!set) sets[reader.set_count++] = arena_strndup(s->reader.arena, axis, (size_t)(equals - axis) + first);

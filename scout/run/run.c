@@ -139,7 +139,7 @@ static void set_up_item(run *r, run_item *i) {
         skip_item(i, o->skip_code, o->skip_text ? o->skip_text : "");
     else if (o->count == 0 && !r->search.exhaustive && !named)
         skip_item(i, "not_asked",
-                  "a part of another operation, or in a branch that never runs; --exhaustive measures it");
+                  "a part of another operation, or in a branch that is not taken; --exhaustive measures it");
     else if (!kinds_find(o->rec.kind))
         skip_item(i, "no_candidate", "no implementation of this kind is known here yet");
 }

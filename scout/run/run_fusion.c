@@ -51,7 +51,7 @@ static void set_up(run *r, run_item *i) {
     else if (f->how == FUSION_SKIPPED)
         skip(i, f->skip_code, f->skip_text);
     else if (f->count == 0)
-        skip(i, "not_asked", "in a branch that never runs");
+        skip(i, "not_asked", "in a branch that is not taken");
     if (i->source != RUN_PENDING) i->derived = false;
     if (i->derived) i->source = RUN_LEFT; /* until the operation that it is was measured */
     if (!i->derived && (i->source != RUN_PENDING || f->how != FUSION_SUM)) return;

@@ -395,7 +395,7 @@ bool run_replay(run *r, double end_s, bool alone, status *st) {
     if (parts == 0)
         return status_fail(st, STATUS_INPUT, "%s",
                            alone ? "no operation has a report to replay; measure them first"
-                                 : "none of its operations has a figure");
+                                 : "none of its operations has a figure; their lines say why");
     if (!r->options->plan)
         run_plan_choose(r, &w.plan);
     else if (!run_plan_read(r, r->options->plan, &w.plan, st))

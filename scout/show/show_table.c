@@ -131,13 +131,13 @@ static void print_untimed(FILE *out, arena *a, const report_input *inputs, const
         const report_figures *f = &figures[k];
         if (told[k] || f->baseline_row || f->best_row) continue;
         const char *names = "";
-        const bool part = inputs[k].operation->count == 0; /* of another operation: it is missing in no sum */
-        bool alike = true;                                 /* all of them say the same */
+        const bool counted = inputs[k].operation->count > 0; /* what is not is missing in no sum */
+        bool alike = true;                                   /* all of them say the same */
         int same = 0;
         for (int j = k; j < count; j++) {
             const report_figures *g = &figures[j];
             if (g->baseline_row || g->best_row || g->status != f->status || strcmp(g->code, f->code) != 0) continue;
-            if ((inputs[j].operation->count == 0) != part) continue;
+            if ((inputs[j].operation->count > 0) != counted) continue;
             told[j] = true;
             same++;
             alike = alike && f->text && g->text && strcmp(f->text, g->text) == 0;
@@ -146,7 +146,7 @@ static void print_untimed(FILE *out, arena *a, const report_input *inputs, const
         }
         if (*names && same > MOST_NAMES) names = arena_printf(a, "%s and %d more", names, same - MOST_NAMES);
         const char *text = alike ? f->text : reason_about(f->code);
-        const char *of = !part || strcmp(f->code, "not_asked") == 0 ? "" : same > 1 ? " (parts)" : " (a part)";
+        const char *of = counted || strcmp(f->code, "not_asked") == 0 ? "" : " (not counted)";
         const char *line = arena_printf(a, "%d %s%s (%s): %s%s%s%s", same, reason_status_name(f->status), of, f->code,
                                         same > 1 ? "" : inputs[k].operation->name, same > 1 ? "" : ", ",
                                         text ? text : "", same > 1 ? names : "");

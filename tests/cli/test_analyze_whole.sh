@@ -58,6 +58,7 @@ write_model 'm["elsewhere"] = True'
 check "other numbers: a model by its schema" fits_schema plain/model.json
 analyze plain -o elsewhere --top 0
 check "other numbers: no gain, and why" said elsewhere/summary.txt "and 1.050 ms; without 1 operation; the plan computes other numbers, so no gain is proven)"
+check "other numbers: the summary fits its schema" fits_schema elsewhere/summary.json
 check "other numbers: in json too" test "$(field elsewhere/summary.json "r['groups'][0]['whole']['proven']")" = False
 write_model 'm["default"]["sum_us"] = "much"'
 analyze plain -o alone --top 0

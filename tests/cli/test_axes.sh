@@ -65,6 +65,10 @@ scout_refused "a range in a short shape" 2 --op gemm --shape 1..4:x2 -o refused
 check "a range in a short shape: named as typed" contains stderr.txt "--shape 1..4:x2: shape has 1 dimensions, but gemm has 3: M, N, K"
 scout_refused "a step of once" 2 --op gemm --shape 1..64:x1,8,8 -o refused
 check "a step of once: what it may be" contains stderr.txt "'1..64:x1': a step of :x is 2 or more"
+scout_refused "a shape as an axis" 2 --op gemm --shape 8,8,8 --axis 'shape=8,8,8;16,16,16' -o refused
+check "a shape as an axis: what to give" says "1..4096:x2 may stand in --shape"
+scout_refused "no first value" 2 --op gemm --shape 8,8,8 --axis precision=,fp32 -o refused
+check "no first value: what is wrong" says "a value is missing"
 scout_refused "another case" 2 --op gemm --shape 8,8,8 --axis m=1,2 -o refused
 check "another case: the names that there are" contains stderr.txt '"m" is not known; known are M, N, K, op'
 scout_refused "a value twice" 2 --op gemm --shape 8,8,8 --axis M=8,4,08 -o refused

@@ -46,6 +46,12 @@ def branch(makes):
     return helper.make_graph(product(makes), makes, [], [value(makes, [4, 8])])
 
 
+def misfit(makes):
+    """It would cost more, and cannot run."""
+    nodes = [*product(makes + "_1"), *product(makes + "_2", makes + "_1"), node("MatMul", [makes + "_2", "s"], makes)]
+    return helper.make_graph(nodes, makes, [], [value(makes, [4, 8])])
+
+
 def loop():
     nodes = [node("Identity", ["going"], "goes"), *product("in_loop"), node("Add", ["in_loop", "sum"], "sums")]
     reads = [value("turn", [], TensorProto.INT64), value("going", [], TensorProto.BOOL), value("sum", [4, 8])]
@@ -84,6 +90,11 @@ CASES = {
         [*begin(), *product("a"), node("If", ["if"], "b", then_branch=branch("b_1"), else_branch=branch("b_2"))],
         ["a", "b"],
         {"a": STORED + WEIGHT, "b_2": STORED + WEIGHT, "b": ["if", "xq"]},  # of equal ones the first in the file, else_branch
+    ),
+    "a branch that cannot run": (
+        [*begin(), *product("a"), node("If", ["if"], "b", then_branch=misfit("b_1"), else_branch=branch("b_2"))],
+        ["a", "b"],
+        {"a": STORED + WEIGHT, "b_2": STORED + WEIGHT, "b": ["if", "xq"]},
     ),
     "a loop": (
         [*begin(), *product("a"), node("Loop", ["four", "true", "a"], "b", body=loop())],

@@ -351,6 +351,12 @@ def check_quantised_moves(tally):
         tally.check(sum(o["count"] for o in found) == wanted, f"{name}: {wanted} DequantizeLinear are work of their own: {found}")
 
 
+    g = Graph()
+    x = g.DequantizeLinear(g.QuantizeLinear(g.input([C, S]), 0.1, g.const(np.array(0, dtype=np.uint8))), 0.1, g.const(np.array(0, dtype=np.uint8)))
+    g.out(dequantize(g, quantize(g, g.Transpose(x, perm=[1, 0]))))
+    expect(tally, "QDQ transpose into another type", g, "move", "transpose", dtype="fp32", quant=None)
+
+
 def check_transposed_weighted(tally, rank, left, right):
     """A weight on the right keeps the batch apart only where the left side is read by columns."""
     lead = [B, 3][:rank - 2]

@@ -87,12 +87,11 @@ FAST_BODY float cpu_math_log(float x) {
     return x > 0 && x < __builtin_inff() ? inside : beyond;
 }
 
-/* log(1 + x) of x from 0 on: by its series where 1 + x rounds too much away. Both are computed: a choice is no branch.
- */
+/* log(1 + x) of x from 0 to 1. What 1 + x rounds away comes back over 1 + x, for which a few terms will do. */
 FAST_BODY float cpu_math_log_plus_one(float x) {
-    const float series = x * (1 - x * (0.5F - x * (1.0F / 3 - x * (0.25F - x * 0.2F))));
-    const float whole = cpu_math_log_inside(1 + x);
-    return x >= 0.0625F ? whole : series;
+    const float u = 1 + x, t = u - 1, lost = x - t;
+    const float y = cpu_math_log_inside(u) + lost * (1 - t * (1 - 0.5F * t));
+    return x == x ? y : x;
 }
 
 /* A quotient of polynomials, up to where fp32 cannot tell it from 1. */

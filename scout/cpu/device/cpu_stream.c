@@ -162,7 +162,7 @@ static bool stays_near(const cpu_info *c, uint64_t bytes, bool again) {
 }
 
 /* Stores go past the caches by lines, and only where they may leave them. A thread alone is for what its own caches
- * hold beside the other's half. */
+ * hold. */
 static int ways_of(const cpu_info *c, const void *written, uint64_t read_bytes, uint64_t written_bytes, bool again,
                    int ways[CPU_STREAM_WAYS]) {
     const uint64_t bytes = read_bytes + written_bytes;
@@ -177,13 +177,13 @@ static int ways_of(const cpu_info *c, const void *written, uint64_t read_bytes, 
 /* All are tried in alternating rows of launches, as a row sees the caches that its own first launch leaves. Larger
  * sizes find little there and are launched only a few times when measured: most of these must use the better one. */
 typedef struct trial {
-    uint32_t row, tries;
+    uint32_t row, tries; /* of each way */
 } trial;
 
 static trial trial_of(uint64_t written_bytes) {
     enum { LARGE = 16 << 20, LARGEST = 64 << 20 };
-    if (written_bytes < LARGE) return (trial){4, 24};
-    return written_bytes < LARGEST ? (trial){1, 6} : (trial){1, 2};
+    if (written_bytes < LARGE) return (trial){4, 12};
+    return written_bytes < LARGEST ? (trial){1, 3} : (trial){1, 1};
 }
 
 void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_bytes, void *written,
@@ -198,11 +198,12 @@ void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_byt
     cpu_stream_choice *choice = &state->choices[63 - __builtin_clzll(size | 1)][what][again];
     int ways[CPU_STREAM_WAYS];
     const int count = ways_of(c, written, read_bytes, written_bytes, again, ways);
-    const bool trying = count > 1 && choice->tries < how.tries;
     int way = ways[0];
-    for (int k = 1; k < count && !trying; k++)
+    for (int k = 1; k < count; k++) /* that whose rows are fewest */
+        if (choice->tries[ways[k]] / how.row < choice->tries[way] / how.row) way = ways[k];
+    const bool trying = count > 1 && choice->tries[way] < how.tries;
+    for (int k = 0; k < count && !trying; k++)
         if (choice->seconds[ways[k]] > 0 && choice->seconds[ways[k]] < choice->seconds[way]) way = ways[k];
-    if (trying) way = ways[choice->tries / how.row % (uint32_t)count];
     state->last = target;
     choose_kernels(&job, way == CPU_STREAM_PAST);
     const double start = trying ? cpu_telemetry_now() : 0;
@@ -211,9 +212,9 @@ void cpu_stream_run(cpu_stream_state *state, const void *read, uint64_t read_byt
     else
         cpu_team_run(stream_share, &job);
     if (!trying) return;
-    const double seconds = cpu_telemetry_now() - start;
+    const double seconds = (cpu_telemetry_now() - start) / (double)(read_bytes + written_bytes + 1);
     if (choice->seconds[way] <= 0 || seconds < choice->seconds[way]) choice->seconds[way] = seconds;
-    choice->tries++;
+    choice->tries[way]++;
 }
 
 /* --- exponentials --- */

@@ -9,8 +9,8 @@ enum { CPU_STREAM_TEAM, CPU_STREAM_PAST, CPU_STREAM_ALONE, CPU_STREAM_WAYS };
 /* Which way is the fastest depends on what the caches hold when a launch comes, which no size tells: so the first
  * launches of a kind (bytes, read or not, same target as before or another) try all that may be. */
 typedef struct cpu_stream_choice {
-    uint32_t tries;
-    double seconds[CPU_STREAM_WAYS]; /* least; 0: not tried */
+    uint32_t tries[CPU_STREAM_WAYS];
+    double seconds[CPU_STREAM_WAYS]; /* least of a byte; 0: not tried */
 } cpu_stream_choice;
 
 typedef struct cpu_stream_state { /* zeroed to begin with */

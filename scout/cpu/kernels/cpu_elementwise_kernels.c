@@ -55,7 +55,11 @@ FAST_BODY float mish(float x) {
     const float e = cpu_math_exp(cpu_math_min(x, 20)), n = e * (e + 2);
     return x * (n / (n + 2));
 }
-FAST_BODY float near_even(float x) { return cpu_math_abs(x) < 0x1p22F ? cpu_math_near(x) : x; }
+FAST_BODY float near_even(float x) { /* from 2^23 on all are whole */
+    const float size = cpu_math_abs(x), whole = (size + 0x1p23F) - 0x1p23F;
+    const float near = cpu_math_float(cpu_math_bits(whole) | (cpu_math_bits(x) & 0x80000000u));
+    return size < 0x1p23F ? near : x;
+}
 FAST_BODY float below(float x) { return near_even(x) - (near_even(x) > x ? 1.0F : 0.0F); }
 /* A negative number has whole powers only. */
 FAST_BODY float power(float x, float y) {

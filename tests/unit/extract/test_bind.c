@@ -98,6 +98,23 @@ static void what_has_no_name_and_stands_first_is_the_batch(void) {
         }
 }
 
+/* The positions of a sequence are a vector of its length. */
+static void what_stands_behind_another_is_no_batch(void) {
+    const read_options o = {NULL, 0, 8, 0};
+    guard_init(&f.guard);
+    arena_init(&f.arena, &f.guard, 1 << 24);
+    f.model = (model){.arena = &f.arena, .guard = &f.guard};
+    if (!guard_enter(&f.guard)) abort();
+    bind_init(&f.bind, &f.model, &o);
+    bind_see(&f.bind, "s12", 0, false);
+    bind_see(&f.bind, "s77", 0, false);
+    bind_see(&f.bind, "s12", 1, false);
+    bind_finish(&f.bind);
+    UNIT_INT(size("s77"), 8);
+    UNIT_INT(size("s12"), 1);
+    arena_free(&f.arena);
+}
+
 static void defaults_are_named_once(void) {
     const read_options o = {.batch = 2};
     const char *const texts[] = {"height", "x.3", "batch", NULL};
@@ -267,6 +284,7 @@ int main(void) {
     UNIT_RUN(customary_names);
     UNIT_RUN(options_bind);
     UNIT_RUN(what_has_no_name_and_stands_first_is_the_batch);
+    UNIT_RUN(what_stands_behind_another_is_no_batch);
     UNIT_RUN(defaults_are_named_once);
     UNIT_RUN(fixed_dimensions_stay);
     UNIT_RUN(expressions);
