@@ -4,7 +4,7 @@
 set -euo pipefail
 extract=$(realpath "${1:?usage: tests/bench/bench_extract.sh EXTRACT_OPS [--runs N] [--only TEXT] [--models FOLDER]}")
 shift
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 if [[ ! -x out/venv/bin/python ]]; then
     echo "bench: python onnx is not installed; run scripts/setup.sh first" >&2
     exit 4
