@@ -94,7 +94,8 @@ static const cli_option options[] = {
      .offset = AT(dims),
      .min = 0,
      .max = most,
-     .help = "bind the symbolic dimension NAME to N; repeatable, overrides --batch and --seq"},
+     .help = "bind the symbolic dimension NAME to N, or give the input NAME that value, if it is one whole number or "
+             "condition; repeatable, overrides --batch and --seq"},
     {.name = "batch",
      .argument = "N",
      .kind = CLI_INT,

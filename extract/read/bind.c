@@ -112,6 +112,7 @@ void bind_init(bind *b, model *m, const read_options *options) {
     map_init(&b->leading, m->arena);
     map_init(&b->behind, m->arena);
     map_init(&b->known, m->arena);
+    map_init(&b->inputs, m->arena);
     b->used = arena_array(m->arena, bool, options->dim_count > 0 ? options->dim_count : 1);
 }
 
@@ -155,6 +156,14 @@ void bind_see(bind *b, const char *text, size_t axis, bool made) {
     b->order = order;
     b->order[b->seen_count++] = text;
 }
+
+void bind_see_input(bind *b, const char *name) {
+    if (option_of(b, name) < 0) return;
+    *map_put(&b->inputs, name) = b;
+    bind_see(b, name, 1, false);
+}
+
+bool bind_is_input(const bind *b, const char *name) { return map_get(&b->inputs, name) != NULL; }
 
 static bool is_whole(const bind *b, const char *text) {
     return option_of(b, text) >= 0 || bind_is_batch(text) || bind_is_seq(text);

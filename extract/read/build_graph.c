@@ -80,13 +80,30 @@ static bool is_initializer(const build_scope *s, const char *name) {
     return n && n->t && n->t->source == TENSOR_INITIALIZER;
 }
 
+/* One that --dim gives: a condition, or a size that is handed in. */
+static const info *with_value(build *b, const char *name, const info *x) {
+    int64_t n;
+    const dtype_class is = info_shaped(x) ? dtype_get(x->type)->cls : DTYPE_CLASS_NONE;
+    if (!bind_is_input(&b->bind, name) || !bind_lookup(&b->bind, name, &n)) return x;
+    if ((is != DTYPE_CLASS_INT && x->type != DTYPE_BOOL) || x->inexact || info_count(x) != 1)
+        guard_fail(
+            b->arena->guard, STATUS_USAGE,
+            "--dim %.200s=%lld: of an input's values only a single whole number or condition can be given, and it "
+            "is %s",
+            name, (long long)n, info_text(b->arena, x));
+    if (x->type == DTYPE_BOOL) n = n != 0;
+    return info_of_ints(b->arena, x->type, x->rank, x->dims, &n, 1);
+}
+
 /* The main graph's inputs: first all symbols are seen, then all are numbers. */
 static void read_inputs(build *b, build_scope *s, const model_list *list) {
     graph *g = s->target->g;
     for (size_t k = 0; k < list->count; k++) {
         const OnnxMeta__ValueInfo *v = model_meta_unpack(b->file, WIRE_VALUE_INFO, list->items[k]);
         const char *name = value_name(b, v, "input");
-        if (!is_initializer(s, name)) build_type_see(b, v->type, name);
+        if (is_initializer(s, name)) continue;
+        build_type_see(b, v->type, name);
+        bind_see_input(&b->bind, name);
     }
     bind_finish(&b->bind);
     g->inputs = arena_array(b->arena, tensor *, list->count);
@@ -95,7 +112,7 @@ static void read_inputs(build *b, build_scope *s, const model_list *list) {
         const char *name = value_name(b, v, "input");
         if (is_initializer(s, name)) continue;
         tensor *t = build_graph_tensor(b, s->target, name, TENSOR_INPUT);
-        t->info = build_type_input(b, v->type, name);
+        t->info = with_value(b, name, build_type_input(b, v->type, name));
         build_name_declare(b, s, name, "inputs")->t = t;
         g->inputs[g->input_count++] = t;
     }

@@ -22,6 +22,17 @@ check "unbound: a warning names the second" says sequence_length
 extract "$ROOT/models/control_flow.onnx" --tensors t.json --dim T=5 --batch 2 --quiet
 check "control flow: exit 0" exits 0
 check "control flow: the result's shape" test "$(shape_of gated t.json)" = "[5, 2, 32]"
+check "a condition that is not known: what to give" says "--dim INPUT=0 or 1"
+branch_of() { # CHOICE   which products have their condition's branch in the totals
+    extract "$ROOT/models/control_flow.onnx" -o ops.json --dim T=5 --batch 2 --dim "choose=$1" --quiet
+    python3 -c 'import json; r = json.load(open("ops.json")); print(r["dims"]["choose"], sum(o["count"] for o in r["ops"] if o["op"] == "gemm"))'
+}
+check "a condition that is given: the branch that it chooses" test "$(branch_of 1) $(branch_of 0)" = "1 5 0 4"
+extract "$ROOT/models/control_flow.onnx" --dim T=5 --dim choose=1 --quiet
+check "a condition that is given: nothing to warn of but the batch" test "$(grep -c condition stderr.txt)" = 0
+extract "$MODEL" --batch 1 --seq 4 --dim tokens=3 --quiet
+check "a value of many: exit 2" exits 2
+check "a value of many: what can be given" says "only a single whole number or condition can be given"
 extract "$MODEL" --tensors t.json --batch 1 --seq 4 --dim no_such_symbol=3 --quiet
 check "a name that the model does not have is said" says no_such_symbol
 finish
