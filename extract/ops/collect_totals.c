@@ -76,14 +76,14 @@ void collect_branches(worklist *list) {
         while (in->parent && !cheaper[in->place]) in = in->parent;
         open += cheaper[in->place] && (n->unknown || n->unresolved);
     }
-    graph_warn(list->model,
-               "%d condition%s not known: of each If the costlier branch is what runs%s; where an input is the "
-               "condition, give "
-               "--dim INPUT=0 or 1",
-               count, count == 1 ? " is" : "s are",
-               open ? arena_printf(list->arena, ", by what is known of it: %d node%s of the others without a cost",
-                                   open, open == 1 ? " is" : "s are")
-                    : "");
+    graph_warn(
+        list->model,
+        "%d condition%s not known: of each If the costlier branch is what runs%s; where an input is the condition, "
+        "give --dim INPUT=0 or 1",
+        count, count == 1 ? " is" : "s are",
+        open ? arena_printf(list->arena, ", by what is known of it: %d node%s of the others without a cost", open,
+                            open == 1 ? " is" : "s are")
+             : "");
 }
 
 void collect_totals(catalog *c) {

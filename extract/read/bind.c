@@ -113,6 +113,7 @@ void bind_init(bind *b, model *m, const read_options *options) {
     map_init(&b->behind, m->arena);
     map_init(&b->known, m->arena);
     map_init(&b->inputs, m->arena);
+    map_init(&b->dims, m->arena);
     b->used = arena_array(m->arena, bool, options->dim_count > 0 ? options->dim_count : 1);
 }
 
@@ -145,10 +146,8 @@ static bool is_numbered(const char *name) {
     return false;
 }
 
-void bind_see(bind *b, const char *text, size_t axis, bool made) {
+static void see(bind *b, const char *text) {
     void **place = map_put(&b->seen, text);
-    if (axis > 0) *map_put(&b->behind, text) = b;
-    if (axis == 0 && (made || is_numbered(text))) *map_put(&b->leading, text) = b;
     if (*place) return;
     *place = b;
     void *order = b->order;
@@ -157,13 +156,23 @@ void bind_see(bind *b, const char *text, size_t axis, bool made) {
     b->order[b->seen_count++] = text;
 }
 
+void bind_see(bind *b, const char *text, size_t axis, bool made) {
+    *map_put(&b->dims, text) = b;
+    if (axis > 0) *map_put(&b->behind, text) = b;
+    if (axis == 0 && (made || is_numbered(text))) *map_put(&b->leading, text) = b;
+    see(b, text);
+}
+
 void bind_see_input(bind *b, const char *name) {
     if (option_of(b, name) < 0) return;
     *map_put(&b->inputs, name) = b;
-    bind_see(b, name, 1, false);
+    see(b, name);
 }
 
-bool bind_is_input(const bind *b, const char *name) { return map_get(&b->inputs, name) != NULL; }
+bool bind_is_input(const bind *b, const char *name, bool *alone) {
+    *alone = !map_get(&b->dims, name);
+    return map_get(&b->inputs, name) != NULL;
+}
 
 static bool is_whole(const bind *b, const char *text) {
     return option_of(b, text) >= 0 || bind_is_batch(text) || bind_is_seq(text);

@@ -24,7 +24,8 @@ typedef struct bind {
     bind_symbol **symbols; /* in order of appearance */
     size_t count, cap;
     bool *used; /* per --dim: names something */
-    map inputs; /* whose values --dim gives */
+    map inputs; /* whose values --dim may give */
+    map dims;   /* every dim_param seen; an input may be called after one, or one after it */
 } bind;
 
 void bind_init(bind *b, model *m, const read_options *options);
@@ -33,7 +34,8 @@ void bind_init(bind *b, model *m, const read_options *options);
 void bind_see(bind *b, const char *text, size_t axis, bool made);
 /* Registers an input, should --dim give its value as if it were a dimension. */
 void bind_see_input(bind *b, const char *name);
-bool bind_is_input(const bind *b, const char *name); /* it was registered so */
+/* It was registered so; `alone`: no dimension is called so. */
+bool bind_is_input(const bind *b, const char *name, bool *alone);
 /* Gives every symbol a number, warns of defaults and of options that bind nothing, and fills the model's dims. */
 void bind_finish(bind *b);
 /* The number of a symbol or expression. `exact`: only of a text that was seen; false where it is not bound. */

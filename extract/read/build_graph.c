@@ -83,9 +83,12 @@ static bool is_initializer(const build_scope *s, const char *name) {
 /* One that --dim gives: a condition, or a size that is handed in. */
 static const info *with_value(build *b, const char *name, const info *x) {
     int64_t n;
+    bool alone;
     const dtype_class is = info_shaped(x) ? dtype_get(x->type)->cls : DTYPE_CLASS_NONE;
-    if (!bind_is_input(&b->bind, name) || !bind_lookup(&b->bind, name, &n)) return x;
-    if ((is != DTYPE_CLASS_INT && x->type != DTYPE_BOOL) || x->inexact || info_count(x) != 1)
+    if (!bind_is_input(&b->bind, name, &alone) || !bind_lookup(&b->bind, name, &n)) return x;
+    const bool fits = (is == DTYPE_CLASS_INT || x->type == DTYPE_BOOL) && !x->inexact && info_count(x) == 1;
+    if (!fits && !alone) return x; /* the dimension is meant */
+    if (!fits)
         guard_fail(
             b->arena->guard, STATUS_USAGE,
             "--dim %.200s=%lld: of an input's values only a single whole number or condition can be given, and it "

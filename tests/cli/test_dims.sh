@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Binding of symbolic dimensions: by custom, by name, by default with a warning; fixed ones stay.
 source "${ROOT:?}/tests/cli/lib.sh"
+PYTHON=$ROOT/out/venv/bin/python
 
 shape_of() { # TENSOR FILE
     python3 -c 'import json, sys
@@ -33,6 +34,16 @@ check "a condition that is given: nothing to warn of but the batch" test "$(grep
 extract "$MODEL" --batch 1 --seq 4 --dim tokens=3 --quiet
 check "a value of many: exit 2" exits 2
 check "a value of many: what can be given" says "only a single whole number or condition can be given"
+"$PYTHON" - <<'CODE' || skip "python onnx is not installed"
+import onnx
+from onnx import helper as h
+x = [h.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["x", 4]) for name in "xy"]
+onnx.save(h.make_model(h.make_graph([h.make_node("Relu", ["x"], ["y"])], "g", x[:1], x[1:]), opset_imports=[h.make_opsetid("", 17)], ir_version=8), "named.onnx")
+CODE
+if [[ -e named.onnx ]]; then
+    extract named.onnx --tensors t.json --dim x=3 --quiet
+    check "an input that is called after its dimension: the dimension" test "$EXIT $(shape_of y t.json)" = "0 [3, 4]"
+fi
 extract "$MODEL" --tensors t.json --batch 1 --seq 4 --dim no_such_symbol=3 --quiet
 check "a name that the model does not have is said" says no_such_symbol
 finish
