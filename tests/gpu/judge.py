@@ -367,7 +367,8 @@ def quick(folder):
 
 def whole(folder):
     """The sum of a model's operations beside the model as a whole: by the defaults as it is, and by these and the plan at
-    the model's clock, where that is known. 5 % each, as far as the replay's own interval goes."""
+    the model's clock, where that is known. 5 % each, as far as the replay's own interval goes. The plan's numbers are not
+    worse than the defaults' beside fp32."""
     found = sorted(glob.glob(f"{folder}/*.json"))
     for path in found:
         for lane, of in (("default", "sum_us"), ("default", "at_clock_us"), ("best", "at_clock_us")):
@@ -377,6 +378,11 @@ def whole(folder):
             off, ci = time["time_us"] / time[of] - 1, time.get("over_sum_ci", 1)
             verdict(abs(off) <= 0.05 + ci, f"whole {os.path.basename(path)[:-5]} {lane}: {time['time_us']:.1f} us as a "
                                            f"whole, {100 * off:+.1f} % beside its {of}, to {100 * ci:.1f} %")
+        exact = load(path).get("exact", {})
+        told = exact.get("not", "not compared")
+        if "worse" in exact:
+            told = f"the plan {exact.get('best', float('inf')):.2g} of the norm off, the defaults {exact['default']:.2g}"
+        verdict(exact.get("worse") is False, f"whole {os.path.basename(path)[:-5]} beside fp32: {told}")
     verdict(found, f"whole: {len(found)} models")
 
 
