@@ -64,6 +64,7 @@ static bool look(const weights_place *at, dtype type, int64_t rows, int64_t cols
                       sparsity_analyse(bytes, type, rows, cols, facts);
     if (good && threshold > 0) facts->hash = XXH3_64bits(bytes, (size_t)at->length);
     free(bytes);
+    if (good && facts->nonzeros == 0) return false; /* not trained: it tells nothing of what it will hold */
     return good && (threshold > 0 || strcmp(facts->pattern, "DENSE") != 0);
 }
 

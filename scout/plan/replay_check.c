@@ -192,20 +192,24 @@ void replay_count_nonfinite(replay *r, const replay_step *s) {
 
 /* ---- what a run ends in ---- */
 
-static const double most_ends = 1e9; /* bytes that are compared at most */
+static const uint64_t most_ends = (uint64_t)1 << 30; /* bytes that are compared at most: of a larger one its first */
 
 /* Of numbers that are places one more or less is as wrong as any other. */
 static bool is_float(dtype type) {
     return type == DTYPE_FP32 || type == DTYPE_FP16 || type == DTYPE_BF16 || type == DTYPE_FP64;
 }
 
-int replay_check_next_end(const replay *r, int tensor, uint64_t *bytes) {
+uint64_t replay_check_end_bytes(const replay *r, int tensor, uint64_t at) {
+    const uint64_t bytes = (uint64_t)replay_flow(r, 0)->tensors[tensor].bytes, left = most_ends - at;
+    return bytes < left ? bytes : left;
+}
+
+int replay_check_next_end(const replay *r, int tensor, uint64_t *at) {
     const operation_flow *f = replay_flow(r, 0);
-    if (tensor >= 0) *bytes += replay_held_bytes((uint64_t)f->tensors[tensor].bytes);
-    for (int k = tensor + 1; k < f->tensor_count; k++) {
+    if (tensor >= 0) *at += replay_held_bytes(replay_check_end_bytes(r, tensor, *at));
+    for (int k = tensor + 1; k < f->tensor_count && *at < most_ends; k++) {
         const operation_tensor *t = &f->tensors[k];
-        const bool fits = t->bytes > 0 && (double)*bytes + (double)t->bytes <= most_ends;
-        if (t->kept && t->source < 0 && is_float(t->type) && fits && r->memory.made[k].at >= 0) return k;
+        if (t->bytes > 0 && t->kept && t->source < 0 && is_float(t->type) && r->memory.made[k].at >= 0) return k;
     }
     return -1;
 }
@@ -221,7 +225,7 @@ bool replay_check_hold_ends(replay *r, replay_held *to) {
     for (int k = replay_check_next_end(r, -1, &bytes); k >= 0;) k = replay_check_next_end(r, k, &bytes);
     scout_answer answer = replay_hold_open(r, bytes, to, &why);
     for (int k = replay_check_next_end(r, -1, &at); k >= 0 && answer == SCOUT_OK; k = replay_check_next_end(r, k, &at))
-        answer = replay_hold(r, to, at, end_of(r, k, 0).at, (uint64_t)replay_flow(r, 0)->tensors[k].bytes, &why);
+        answer = replay_hold(r, to, at, end_of(r, k, 0).at, replay_check_end_bytes(r, k, at), &why);
     if (answer == SCOUT_LOST) replay_note(r, answer, &why);
     return answer == SCOUT_OK;
 }
@@ -236,7 +240,7 @@ void replay_check_end(replay *r, const replay_held *first) {
     r->ends.compared = 0;
     for (int k = replay_check_next_end(r, -1, &at); k >= 0; k = replay_check_next_end(r, k, &at)) {
         const replay_numbers want = replay_check_end_of(r, k, 0, first, at), got = end_of(r, k, 1);
-        const uint64_t bytes = (uint64_t)replay_flow(r, 0)->tensors[k].bytes;
+        const uint64_t bytes = replay_check_end_bytes(r, k, at);
         scout_why why;
         double error = 0;
         const scout_answer answer = replay_numbers_off(r, &want, &got, bytes, &error, &why);

@@ -240,7 +240,7 @@ static scout_answer fill_inputs(exact *e) {
 
 /* ---- what it ends in ---- */
 
-static scout_answer compare(exact *e, int tensor, const replay_numbers *end, double *error) {
+static scout_answer compare(exact *e, int tensor, const replay_numbers *end, uint64_t bytes, double *error) {
     replay *r = e->replay;
     const operation_tensor *t = &replay_flow(r, 0)->tensors[tensor];
     const uint32_t narrow = (uint32_t)t->type;
@@ -248,7 +248,7 @@ static scout_answer compare(exact *e, int tensor, const replay_numbers *end, dou
     const uint64_t at = WIDER * r->memory.items[0][p->at] + wide_bytes(narrow, p->offset);
     const replay_numbers made = {(uint32_t)wide_type(t->type), (const char *)e->activations.at + at, false};
     replay_tell(r, NULL, "verify", 600);
-    return replay_numbers_off(r, &made, end, wide_bytes(narrow, (uint64_t)t->bytes), error, &e->why);
+    return replay_numbers_off(r, &made, end, wide_bytes(narrow, bytes), error, &e->why);
 }
 
 /* By how much the plan is further off than the default. */
@@ -259,13 +259,13 @@ static double beside(const double *errors) {
 
 static scout_answer compare_all(exact *e, const replay_held *first) {
     replay *r = e->replay;
-    uint64_t bytes = 0;
+    uint64_t at = 0;
     double most = -1, furthest = 0;
-    for (int k = replay_check_next_end(r, -1, &bytes); k >= 0; k = replay_check_next_end(r, k, &bytes)) {
+    for (int k = replay_check_next_end(r, -1, &at); k >= 0; k = replay_check_next_end(r, k, &at)) {
         double errors[REPLAY_LANES] = {0};
         for (int lane = 0; lane < REPLAY_LANES; lane++) {
-            const replay_numbers end = replay_check_end_of(r, k, lane, first, bytes);
-            const scout_answer answer = compare(e, k, &end, &errors[lane]);
+            const replay_numbers end = replay_check_end_of(r, k, lane, first, at);
+            const scout_answer answer = compare(e, k, &end, replay_check_end_bytes(r, k, at), &errors[lane]);
             if (answer != SCOUT_OK) return answer;
         }
         furthest = fmax(furthest, errors[0]);

@@ -263,8 +263,9 @@ bool replay_check_hold_ends(replay *r, replay_held *to);
 /* Those of a lane, behind a run of the second one: `at` bytes of them lie before it. */
 replay_numbers replay_check_end_of(const replay *r, int tensor, int lane, const replay_held *first, uint64_t at);
 void replay_check_end(replay *r, const replay_held *first); /* of both lanes: `ends` */
-/* The next output of the model that a step makes, by its tensor; -1: there is none. `bytes`: of those before it. */
-int replay_check_next_end(const replay *r, int tensor, uint64_t *bytes);
+/* The next output of the model that a step makes, by its tensor; -1: there is none. `at`: bytes of those before it. */
+int replay_check_next_end(const replay *r, int tensor, uint64_t *at);
+uint64_t replay_check_end_bytes(const replay *r, int tensor, uint64_t at); /* so many of its first are compared */
 
 /* replay_numbers.c */
 scout_answer replay_hold_open(replay *r, uint64_t bytes, replay_held *to, scout_why *why);

@@ -23,13 +23,13 @@ static void write_file(const char *path, const void *data, size_t n) {
     if (f) fclose(f);
 }
 
-/* Four weights, one behind another after a byte of something else. */
+/* Four weights, one behind another after a byte of something else, and zeros behind them. */
 static void make_model(void) {
     static const struct {
         const char *pattern;
         double zeros;
     } rows[] = {{NULL, 0}, {"UNSTRUCTURED", 0.9}, {"STRUCTURED_24", 0.5}, {"BLOCK_SPARSE", 0.8}};
-    static uint16_t all[4 * SIDE * SIDE];
+    static uint16_t all[5 * SIDE * SIDE];
     static unsigned char file[1 + sizeof all];
     for (int64_t k = 0; k < 4; k++) {
         sparsity_made made = sparsity_make(rows[k].pattern ? rows[k].pattern : "UNSTRUCTURED", rows[k].zeros, 64, 3);
@@ -52,7 +52,7 @@ static void only_the_models_folder(void) {
     char path[128];
     UNIT_CHECK(reads("m.onnx", 1, BYTES, BYTES));
     UNIT_CHECK(!reads("m.onnx", 1, BYTES, BYTES - 2) && strstr(why.text, "does not fit"));
-    UNIT_CHECK(!reads("m.onnx", 4 * BYTES, BYTES, BYTES) && strstr(why.text, "size"));
+    UNIT_CHECK(!reads("m.onnx", 5 * BYTES, BYTES, BYTES) && strstr(why.text, "size"));
     UNIT_CHECK(!reads("m.onnx", INT64_MAX - 4, BYTES, BYTES) && !reads("m.onnx", -1, BYTES, BYTES));
     UNIT_CHECK(!reads("../outside.bin", 1, BYTES, BYTES) && strstr(why.text, "outside"));
     UNIT_CHECK(!reads("x/../../outside.bin", 1, BYTES, BYTES) && !reads("", 1, BYTES, BYTES));
@@ -141,9 +141,15 @@ static void entries_are_split(void) {
     operation_list_free(&list);
     UNIT_INT(split(entry(6, 0), 0, &list), 1); /* how often each of them runs is unknown */
     operation_list_free(&list);
-    UNIT_INT(split(entry(4, 4 * BYTES), 0, &list), 1); /* unreachable */
+    UNIT_INT(split(entry(4, 5 * BYTES), 0, &list), 1); /* unreachable */
     UNIT_CHECK(list.items[0].count == 4 && list.items[0].sparsity == 0);
     operation_list_free(&list);
+    for (int k = 0; k < 2; k++) { /* the last one is all zeros, or below the threshold */
+        UNIT_INT(split(entry(4, BYTES), k * 1e-3, &list), 4);
+        UNIT_CHECK(list.items[0].count == 1 && list.items[0].sparsity == 0 && !list.items[0].weight);
+        UNIT_TEXT(list.items[0].pattern, "DENSE");
+        operation_list_free(&list);
+    }
 }
 
 /* What would be below a threshold is asked of the dense one as well, which is measured as what it is. */
