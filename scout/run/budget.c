@@ -2,6 +2,7 @@
 #include "scout/run/budget.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Ceilings: seconds of a part, and of one that is measured in every way; of a budget this share at most. */
 static const double CEILINGS_PART = 4, CEILINGS_PART_HOST = 5, CEILINGS_PART_AUDIT = 12;
@@ -135,6 +136,22 @@ double budget_later_end(budget *b, double first_s, bool host, double now) {
     if (b->later_end == 0) b->later_began = now;
     if (b->later_end == 0) b->later_end = b->exhaustive ? INFINITY : now + fmax(fmin(first_s, most), LATER_LEAST);
     return b->later_end + b->lost_s;
+}
+
+static int by_share(const void *a, const void *b) {
+    const budget_wish *x = a, *y = b;
+    return (x->share < y->share) - (x->share > y->share);
+}
+
+double budget_afforded(budget_wish *all, size_t count, double left_s) {
+    double least = 0;
+    qsort(all, count, sizeof *all, by_share);
+    for (size_t k = 0; k < count; k++) {
+        if (k > 0 && all[k].seconds > left_s) return least;
+        left_s -= all[k].seconds;
+        least = all[k].share;
+    }
+    return 0;
 }
 
 /* ---- the model as a whole ---- */

@@ -58,6 +58,11 @@ double budget_hold(const budget *b, double share, double pass_s, bool again, dou
 void budget_lose(budget *b, double seconds);
 /* When later passes end, after a first one of so many seconds. */
 double budget_later_end(budget *b, double first_s, bool host, double now);
+typedef struct budget_wish {
+    double share, seconds; /* what it is worth, and what it takes */
+} budget_wish;
+/* Those from which share on fit into what is left, the one of the most in any case; 0: all do. Sorts them. */
+double budget_afforded(budget_wish *all, size_t count, double left_s);
 
 /* The model is measured as a whole when all else is done, for which a tenth of a budget is kept, and the start. */
 void budget_reserve(budget *b);

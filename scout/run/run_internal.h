@@ -143,7 +143,6 @@ typedef struct run {
     int item_count;
     int *order; /* of measuring: stage by stage, the heaviest first */
     int at;     /* in `order` */
-    int pass;   /* under way, once everything has a first one: the least that is wanted of any */
     supervisor *supervisor;
     run_device devices[RUN_MOST_DEVICES];
     uint64_t heard[RUN_HEARD]; /* hashes of what was warned of once */

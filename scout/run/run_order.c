@@ -23,9 +23,10 @@ static const double WORTH = 0.0003, HOST_WORTH = 0.001;
 static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
 /* Where all that is done, a list of few operations goes on so long for what is known worse than that. */
 static const double NARROW_SECONDS = 1, NARROW = 0.004;
-static const double FILL_SHARE = 0.02;   /* of a budget, that such a pass may take, by those before it */
-static const double AWAITED_SECONDS = 3; /* so long before the end nothing is waited for that is prepared beside */
-static const double AWAITED_SHARE = 0.2; /* of a budget: so long at most */
+static const double FILL_SHARE = 0.02;    /* of a budget, that such a pass may take, by those before it */
+static const double AWAITED_SECONDS = 3;  /* so long before the end nothing is waited for that is prepared beside */
+static const double AWAITED_SHARE = 0.2;  /* of a budget: so long at most */
+static const double LEAST_SECONDS = 0.01; /* of a first pass; of what is cached it is not known */
 
 /* ---- the budget ---- */
 
@@ -192,16 +193,6 @@ void run_order_look(run *r) {
     r->shares_known = r->shares_known || known;
 }
 
-/* The least pass that is wanted of anything: what was left out may be wanted once others go no further. */
-static int least_wanted(run *r, double model_us, double wide) {
-    int least = (int)estimate_last_look() + 1;
-    for (int k = 0; k < r->item_count; k++) {
-        const int pass = figures_passes(r->items[k].measurement) + 1;
-        if (pass < least && wants_pass(r, &r->items[k], pass, model_us, wide)) least = pass;
-    }
-    return least;
-}
-
 /* Of the operations, the one that is known worst: each of so few may be the one that was asked for. NULL: there is no
  * time for that. */
 static run_item *narrow(run *r, int device) {
@@ -219,16 +210,47 @@ static run_item *narrow(run *r, int device) {
     return chosen;
 }
 
-/* Of those that want the pass whose turn it is; in each pass they have another order. */
-static run_item *of_pass(run *r, int device, double model_us, double wide, bool *busy) {
-    run_item *chosen = NULL;
+/* A later pass searches for nothing, and so goes with the root of what the first one took. */
+static double pass_seconds(const run_item *i, double seconds_per_root) {
+    return i->passes > 0 ? i->passes_s / i->passes : seconds_per_root * sqrt(fmax(i->first_s, LEAST_SECONDS));
+}
+
+/* Before the first look nothing is known of how well a figure is known. Where the time that is left is too short for
+ * all to get there: the share of the model's time from which on they do. */
+static double least_share(run *r, double model_us, double wide, double left_s) {
+    budget_wish *const all = isfinite(left_s) ? malloc(((size_t)r->item_count + 1) * sizeof *all) : NULL;
+    double seconds = 0, roots = 0;
+    size_t count = 0;
+    if (!all) return 0;
+    for (int k = 0; k < r->item_count; k++) {
+        const run_item *i = &r->items[k];
+        seconds += i->passes_s, roots += i->passes * sqrt(fmax(i->first_s, LEAST_SECONDS));
+    }
+    const double per_root = roots > 0 ? seconds / roots : 0;
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
-        *busy = *busy || i->busy;
+        const int passes = figures_passes(i->measurement);
+        if (passes >= FILLS || !wants_pass(r, i, passes + 1, model_us, wide)) continue;
+        all[count++] = (budget_wish){run_search_share(r, i, model_us), (FILLS - passes) * pass_seconds(i, per_root)};
+    }
+    const double least = budget_afforded(all, count, left_s);
+    free(all);
+    return least;
+}
+
+/* Of those that want another pass, one that has had the fewest; in each pass they have another order. */
+static run_item *of_passes(run *r, int device, double model_us, double wide, double least) {
+    run_item *chosen = NULL;
+    int fewest = 0;
+    for (int k = 0; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        const int pass = figures_passes(i->measurement) + 1;
         if (i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1) continue;
-        if (!wants_pass(r, i, r->pass, model_us, wide)) continue;
-        i->turn = (int)(mix_bits((uint64_t)r->pass * 65536 + (uint64_t)k) >> 34);
-        if (!chosen || i->turn < chosen->turn) chosen = i;
+        if (!wants_pass(r, i, pass, model_us, wide)) continue;
+        if (pass <= FILLS && run_search_share(r, i, model_us) < least) continue;
+        i->turn = (int)(mix_bits((uint64_t)pass * 65536 + (uint64_t)k) >> 34);
+        if (chosen && (pass > fewest || (pass == fewest && i->turn >= chosen->turn))) continue;
+        chosen = i, fewest = pass;
     }
     return chosen;
 }
@@ -243,7 +265,6 @@ static bool waits_for_none(const run *r, int device, double left_s) {
 static run_item *next_pass(run *r, int device) {
     const double model_us = model_time(r), wide = wide_share(r, model_us);
     const double now = run_now();
-    bool busy = false;
     const double end_s = budget_later_end(&r->budget, r->began > 0 ? now - r->began : 0, run_on_host(r), now);
     r->late = now >= end_s;
     if (r->late && (r->budget.end > 0 || !(r->options->min_time_s > 0))) return NULL;
@@ -253,13 +274,9 @@ static run_item *next_pass(run *r, int device) {
     if (!r->looked_at_plan) look_at_plan(r);
     r->looked_at_plan = true;
     do {
-        for (int turn = 0; turn < 2; turn++) { /* what was left out before */
-            for (; r->pass <= (int)estimate_last_look(); r->pass++) {
-                run_item *const chosen = of_pass(r, device, model_us, wide, &busy);
-                if (chosen || (busy && r->device_count > 1)) return chosen;
-            }
-            r->pass = least_wanted(r, model_us, wide);
-        }
+        const double least = least_share(r, model_us, wide, r->device_count * (end_s - now));
+        run_item *const chosen = of_passes(r, device, model_us, wide, least);
+        if (chosen) return chosen;
     } while (look_at_plan(r));
     run_item *const awaited = run_search_next(r, device, true, end_s - now);
     if (awaited) return awaited;

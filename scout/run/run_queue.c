@@ -274,7 +274,6 @@ static void say_busy(run *r) {
 
 static bool is_due(run *r) {
     bool again = false, due = run_queue_pending(r) > 0 || run_order_is_open(r);
-    r->pass = 2;
     for (int k = 0; k < r->device_count; k++) {
         run_device *d = &r->devices[k];
         due = due || run_ceilings_due(r, d, &again) || (r->sweep_precision && !d->sweep_tried) ||

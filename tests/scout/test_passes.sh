@@ -38,7 +38,8 @@ went_on() { python3 "$ROOT/tests/scout/reports.py" went_on "$@"; } # DIR DIR: fi
 scout --device scripted:2 --ceilings --cache-dir theirs
 export CEILING_SCOUT_SCRIPTED_SLOW_US=20000
 scout ops.json -o once --device scripted:2 --cache-dir theirs --budget 5 # of which a loaded machine takes a part
-check "a budget that ends early: every operation has a figure" passes once 1 3
+check "a budget that ends early: every operation has a figure" passes once 1 4
+check "a budget that ends early: what is heavy is looked at first" python3 "$ROOT/tests/scout/reports.py" heavy_first once
 check "a budget that ends early: exit 0" exits 0
 cp -r once kept
 scout ops.json -o cached --device scripted:2 --cache-dir theirs --budget 30

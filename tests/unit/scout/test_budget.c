@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include <math.h>
+#include <string.h>
 
 static void near(double got, double want) {
     if (!UNIT_CHECK(got == want || fabs(got - want) <= 1e-9 * fabs(want))) printf("got %.12g, want %.12g\n", got, want);
@@ -127,6 +128,19 @@ static void later_passes(void) {
     UNIT_CHECK(isinf(budget_later_end(&b, 1, true, 130)));
 }
 
+static void what_is_worth_most_has_what_is_left(void) {
+    const budget_wish of[] = {{0.1, 2}, {0.5, 3}, {0.05, 1}, {0.3, 4}};
+    const struct {
+        double left_s, least;
+    } rows[] = {{10, 0}, {9.5, 0.1}, {7, 0.3}, {8.9, 0.3}, {6.9, 0.5}, {1, 0.5}, {-1, 0.5}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        budget_wish all[4];
+        memcpy(all, of, sizeof of);
+        near(budget_afforded(all, 4, rows[k].left_s), rows[k].least);
+    }
+    near(budget_afforded(NULL, 0, 1), 0);
+}
+
 static void a_tenth_is_kept_for_the_whole(void) {
     budget b = made("run", 50);
     near(budget_replay_end(&b, 120), 150); /* nothing was kept: what is left */
@@ -193,6 +207,7 @@ int main(void) {
     UNIT_RUN(fusions_without_a_budget);
     UNIT_RUN(a_load_is_held_as_long_as_it_is_worth);
     UNIT_RUN(later_passes);
+    UNIT_RUN(what_is_worth_most_has_what_is_left);
     UNIT_RUN(a_tenth_is_kept_for_the_whole);
     UNIT_RUN(operations_come_before_the_whole);
     UNIT_RUN(more_is_kept_where_that_is_enough);
