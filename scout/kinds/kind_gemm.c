@@ -25,7 +25,12 @@ static const struct {
     {SCOUT_UINT8, SCOUT_NONE, SCOUT_INT32, SCOUT_INT32},    {SCOUT_UINT8, SCOUT_INT8, SCOUT_INT32, SCOUT_INT32},
     {SCOUT_INT8, SCOUT_UINT8, SCOUT_INT32, SCOUT_INT32},    {SCOUT_FP16, SCOUT_INT4, SCOUT_FP16, SCOUT_FP32},
     {SCOUT_BF16, SCOUT_INT4, SCOUT_BF16, SCOUT_FP32},       {SCOUT_FP32, SCOUT_INT4, SCOUT_FP32, SCOUT_FP32},
+    {SCOUT_FP16, SCOUT_UINT4, SCOUT_FP16, SCOUT_FP32},      {SCOUT_BF16, SCOUT_UINT4, SCOUT_BF16, SCOUT_FP32},
+    {SCOUT_FP32, SCOUT_UINT4, SCOUT_FP32, SCOUT_FP32},
 };
+
+/* Two values a byte. */
+static bool is_four_bits(uint32_t type) { return type == SCOUT_INT4 || type == SCOUT_UINT4; }
 
 static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = (uint32_t)rec->type;
@@ -55,7 +60,6 @@ static const struct {
 } not_expressed[] = {
     {"alpha", "a factor of the product is not covered"},
     {"beta", "a factor of the bias is not covered"},
-    {"zero_points", "zero points of a quantised weight are not covered"},
     {"group_index", "a weight whose rows come in another order is not covered"},
     {"quant_type", "4-bit floating weights are not covered"},
     {"activation_gamma", "an activation with parameters is not covered"},
@@ -167,19 +171,30 @@ static bool add_zeros(builder *b, scout_why *why) {
     return !dynamic || add_side(b, "scales", SCOUT_SIDE, SCOUT_FP32, 0, scales);
 }
 
-/* An int4 weight is [N,K], two values a byte, with a scale for each block along K. */
+/* A weight of 4 bits has a scale for each block along K, and may have a zero point for it. */
 static bool check_blocks(const scout_op *op, scout_why *why) {
     const int64_t block = op_number(op, "block_size", 0), k = op->shape[2];
-    if (op->weight != SCOUT_INT4) {
+    if (!is_four_bits(op->weight)) {
+        if (op_number(op, "zero_points", 0) != 0)
+            return kind_tensors_refuse(why, "feature", "zero points of a quantised weight are not covered");
         if (block == 0) return true;
         return kind_tensors_refuse(why, "feature", "blocks of a weight that is not int4 are not covered");
     }
-    if (!op->layout || op->layout[1] != 't' || !text_is(op, "weight_side", "b"))
-        return kind_tensors_refuse(why, "layout", "an int4 weight must be the right side, stored as [N,K]");
+    if (!text_is(op, "weight_side", "b"))
+        return kind_tensors_refuse(why, "layout", "an int4 weight must be the right side");
     if (block <= 0) return kind_tensors_refuse(why, "feature", "an int4 weight without blocks along K is not covered");
     if (k % block != 0 || k % 2 != 0)
         return kind_tensors_refuse(why, "feature", "K is no multiple of the weight's block size");
     return true;
+}
+
+static bool add_blocks(builder *b) {
+    const scout_op *op = b->op;
+    const int64_t block = op_number(op, "block_size", 0), n = op->shape[1];
+    if (block == 0) return true;
+    const int64_t blocks = op->shape[2] / block;
+    return add_side(b, "scales", SCOUT_SIDE, op->input, n, blocks) &&
+           (op_number(op, "zero_points", 0) == 0 || add_side(b, "b_zero", SCOUT_SIDE, op->weight, n, blocks));
 }
 
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
@@ -212,9 +227,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     if (op_number(out, "residual", 0) != 0 &&
         !add_matrix(&b, "residual", SCOUT_INPUT, out->output, m, n, b.batch == 1, false))
         return false;
-    const int64_t block = op_number(out, "block_size", 0);
-    if (!add_zeros(&b, why)) return false;
-    return block == 0 || add_side(&b, "scales", SCOUT_SIDE, out->input, n, k / block);
+    return add_zeros(&b, why) && add_blocks(&b);
 }
 
 /* ---- tolerance ---- */
@@ -239,6 +252,9 @@ static const tolerance_row tolerances[] = {
     {SCOUT_FP16, SCOUT_INT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
     {SCOUT_BF16, SCOUT_INT4, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
     {SCOUT_FP32, SCOUT_INT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
+    {SCOUT_FP16, SCOUT_UINT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
+    {SCOUT_BF16, SCOUT_UINT4, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
+    {SCOUT_FP32, SCOUT_UINT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
     {SCOUT_FP32, SCOUT_NONE, 1, 0x1p-11, 8, 0, 0x1p-16, "inputs are rounded or cut off to 10 bits, sums as fp16"},
     {SCOUT_FP32, SCOUT_NONE, 0, 0x1p-24, 16, 6, 0, "sums in fp32, each addition rounded"},
     {SCOUT_FP16, SCOUT_NONE, 0, 0x1p-23, 16, 6, 0x1p-4, "exact products; sums of 16 at a time are cut off to fp32"},

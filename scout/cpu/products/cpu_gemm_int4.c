@@ -1,7 +1,7 @@
-/* Products of fp32, fp16 and bf16 with a weight of 4 bits, quantised in blocks along K with a scale each. The weight
- * stays in 4 bits in memory and is widened on the way, a column at a time (K floats, which stay in a core's cache), and
- * multiplied with rows of A that were widened before. Such weights are for few rows, where reading them takes most of
- * the time. */
+/* Products of fp32, fp16 and bf16 with a weight of 4 bits, quantised in blocks along K with a scale each, and a zero
+ * point where it has one. The weight stays in 4 bits in memory and is widened on the way, a column at a time (K floats,
+ * which stay in a core's cache), and multiplied with rows of A that were widened before. One that is stored by rows is
+ * packed by columns. Such weights are for few rows, where reading them takes most of the time. */
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_number.h"
@@ -14,8 +14,15 @@
 
 enum { LANES = 16, ROWS = 4, PIECE = 256 };
 
+/* Codes count from 0: those of numbers with a sign have its bit turned, and begin at 8. */
+typedef struct codes {
+    uint8_t turned; /* 8 or 0 */
+    int32_t zero;
+    float scale;
+} codes;
+
 /* Widens count / 2 bytes; multiplies `rows` rows of A with one column. */
-typedef void widen_fn(const uint8_t *from, int64_t count, float scale, float *to);
+typedef void widen_fn(const uint8_t *from, int64_t count, const codes *c, float *to);
 typedef void dot_fn(const float *a, int64_t stride, int64_t k, const float *column, float *sums);
 
 typedef struct kernels {
@@ -28,14 +35,17 @@ struct scout_plan {
     gemm_problem p;
     cpu_gemm_tail tail; /* where there is an epilogue */
     kernels k;
-    int scales;           /* the tensor */
-    int64_t blocks;       /* of a column */
+    int scales;     /* the tensor */
+    int64_t blocks; /* of a column */
+    int64_t column_bytes;
     int64_t rows_at_once; /* of A, widened in the workspace */
 };
 
-FAST_BODY void widen_body(const uint8_t *from, int64_t count, float scale, float *to) {
+FAST_BODY void widen_body(const uint8_t *from, int64_t count, const codes *c, float *to) {
+    const int32_t turned = c->turned, zero = c->zero;
+    const float scale = c->scale;
     for (int64_t k = 0; k < count / 2; k++) {
-        const int32_t low = ((from[k] & 15) ^ 8) - 8, high = ((from[k] >> 4) ^ 8) - 8;
+        const int32_t low = ((from[k] & 15) ^ turned) - zero, high = ((from[k] >> 4) ^ turned) - zero;
         to[2 * k] = (float)low * scale;
         to[2 * k + 1] = (float)high * scale;
     }
@@ -57,8 +67,8 @@ FAST_BODY void dot_body(int rows, const float *a, int64_t stride, int64_t count,
 }
 
 #define WIDTH(NAME, TARGET)                                                                                            \
-    FAST TARGET static void widen_##NAME(const uint8_t *from, int64_t count, float scale, float *to) {                 \
-        widen_body(from, count, scale, to);                                                                            \
+    FAST TARGET static void widen_##NAME(const uint8_t *from, int64_t count, const codes *c, float *to) {              \
+        widen_body(from, count, c, to);                                                                                \
     }                                                                                                                  \
     FAST TARGET static void four_##NAME(const float *a, int64_t stride, int64_t k, const float *column, float *sums) { \
         dot_body(ROWS, a, stride, k, column, sums);                                                                    \
@@ -106,14 +116,32 @@ static void widen_rows(void *context, int thread, int threads) {
 static void widen_column(const int4_job *j, int64_t column, float *out) {
     const scout_plan *plan = j->plan;
     const gemm_problem *p = &plan->p;
-    const uint8_t *codes = (const uint8_t *)j->args->tensors[GEMM_B] + column * p->ldb / 2;
+    const uint8_t *from = (const uint8_t *)j->args->tensors[GEMM_B] + column * plan->column_bytes;
+    const int32_t turned = p->type_b == SCOUT_INT4 ? 8 : 0;
     for (int64_t block = 0; block < plan->blocks; block++) {
-        const int64_t k = block * p->block_size, left = p->k - k;
+        const int64_t k = block * p->block_size, left = p->k - k, at = column * plan->blocks + block;
         const int64_t here = left < p->block_size ? left : p->block_size;
-        double scale;
-        cpu_number_load(p->type_a, j->args->tensors[plan->scales], column * plan->blocks + block, 1, 1, &scale);
-        plan->k.widen(codes + k / 2, here, (float)scale, out + k);
+        double scale, zero = 0;
+        cpu_number_load(p->type_a, j->args->tensors[plan->scales], at, 1, 1, &scale);
+        if (p->b_zero >= 0) cpu_number_load(p->type_b, j->args->tensors[p->b_zero], at, 1, 1, &zero);
+        const codes c = {(uint8_t)turned, turned + (int32_t)zero, (float)scale};
+        plan->k.widen(from + k / 2, here, &c, out + k);
     }
+}
+
+static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
+    const gemm_problem *p = &plan->p;
+    double some[PIECE];
+    (void)stream, (void)why;
+    for (int64_t n = 0; n < p->n; n++)
+        for (int64_t k = 0; k < p->k; k += PIECE) {
+            const int64_t here = p->k - k < PIECE ? p->k - k : PIECE;
+            uint8_t *const to = (uint8_t *)packed + n * plan->column_bytes + k / 2;
+            cpu_number_load(p->type_b, weight, k * p->ldb + n, p->ldb, here, some);
+            for (int64_t u = 0; u < here; u += 2)
+                to[u / 2] = (uint8_t)(((int)some[u] & 15) | ((int)some[u + 1] & 15) << 4);
+        }
+    return SCOUT_OK;
 }
 
 static void multiply_columns(void *context, int thread, int threads) {
@@ -144,12 +172,12 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const gemm_problem p = gemm_problem_of(op);
     (void)device;
     const int scales = op_tensor(op, "scales");
-    if ((p.type_a != SCOUT_FP32 && p.type_a != SCOUT_FP16 && p.type_a != SCOUT_BF16) || p.type_b != SCOUT_INT4 ||
-        p.type_c != p.type_a || (scales >= 0 && op->tensors[scales].type != p.type_a))
+    if ((p.type_a != SCOUT_FP32 && p.type_a != SCOUT_FP16 && p.type_a != SCOUT_BF16) ||
+        (p.type_b != SCOUT_INT4 && p.type_b != SCOUT_UINT4) || p.type_c != p.type_a ||
+        (scales >= 0 && op->tensors[scales].type != p.type_a))
         return scout_say(why, SCOUT_NO, "type", "multiplies fp32, fp16 and bf16 with int4, into the same type");
-    if (!p.trans_b) return scout_say(why, SCOUT_NO, "layout", "needs a weight stored as [N,K] (nt)");
     if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "no batches");
-    if (p.block_size < 2 || p.block_size % 2 != 0 || p.ldb % 2 != 0 || p.k % 2 != 0 || scales < 0)
+    if (p.block_size < 2 || p.block_size % 2 != 0 || (p.trans_b && p.ldb % 2 != 0) || p.k % 2 != 0 || scales < 0)
         return scout_say(why, SCOUT_NO, "feature", "reads blocks of an even number of weights, with a scale each");
     if (rows_that_fit(&p, op->workspace_limit) < 1)
         return scout_say(why, SCOUT_NO, "memory", "a row of %lld numbers and one for each thread exceed the workspace",
@@ -166,8 +194,11 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->k = best_kernels();
     plan->scales = op_tensor(op, "scales");
     plan->blocks = plan->p.block_size > 0 ? (plan->p.k + plan->p.block_size - 1) / plan->p.block_size : 0;
+    plan->column_bytes = (plan->p.trans_b ? plan->p.ldb : plan->p.k) / 2;
     plan->rows_at_once = rows_that_fit(&plan->p, op->workspace_limit);
     if (gemm_has_epilogue(&plan->p) && cpu_gemm_tail_of(op, &plan->tail, why) != SCOUT_OK) return SCOUT_NO;
+    needs->packs = plan->p.trans_b ? 0 : GEMM_B + 1;
+    needs->pack_bytes = plan->p.trans_b ? 0 : (uint64_t)(plan->p.n * plan->column_bytes);
     needs->workspace_bytes = (uint64_t)((plan->rows_at_once + cpu_team_size()) * plan->p.k) * sizeof(float);
     return SCOUT_OK;
 }
@@ -199,12 +230,13 @@ const scout_candidate cpu_gemm_int4 = {
     .priority = 50,
     .name = "cpu_int4",
     .about =
-        "own product of floats with int4 weights in blocks, widened on the way; bias, residual and activation in a "
-        "second pass",
+        "own product of floats with int4 weights in blocks, widened on the way, with zero points; bias, residual and "
+        "activation in a second pass",
     .approach = "CUSTOM_KERNEL",
     .precisions = (const char *const[]){"int4", NULL},
     .supports = supports,
     .prepare = prepare,
+    .pack = pack,
     .launch = launch,
     .describe = describe,
     .plan_bytes = sizeof(scout_plan),

@@ -70,42 +70,38 @@ void cpu_lines_a_row(const cpu_lines *l, int64_t product, int64_t row, double *o
     for (int64_t k = 0; k < p->k && zero != 0; k++) out[k] -= zero;
 }
 
-static double zero_of(const cpu_lines *l, int64_t column) {
+static double zero_of(const cpu_lines *l, int64_t column, int64_t block) {
     const gemm_problem *p = &l->p;
-    return l->b_zero ? single(p->type_b, l->b_zero, p->b_zero_each ? column : 0) : p->quant.zero_weight;
+    const int64_t at = l->scales ? column * l->scale_blocks + block : p->b_zero_each ? column : 0;
+    return l->b_zero ? single(p->type_b, l->b_zero, at) : p->quant.zero_weight;
 }
 
-static double factor_of(const cpu_lines *l, int64_t column) {
+static double factor_of(const cpu_lines *l, int64_t column, int64_t block) {
+    if (l->scales) return single(l->scales_type, l->scales, column * l->scale_blocks + block);
     return l->factors ? single(SCOUT_FP32, l->factors, l->p.scales_each ? column : 0) : 1;
-}
-
-static double scale_of(const cpu_lines *l, int64_t column, int64_t block) {
-    double scale;
-    cpu_number_load(l->scales_type, l->scales, column * l->scale_blocks + block, 1, 1, &scale);
-    return scale;
 }
 
 void cpu_lines_b_column(const cpu_lines *l, int64_t product, int64_t column, double *out) {
     const gemm_problem *p = &l->p;
     const int64_t at = product * p->stride_b + column * (p->trans_b ? p->ldb : 1);
-    const double zero = zero_of(l, column), factor = factor_of(l, column);
+    const int64_t size = l->scales ? p->block_size : p->k;
     cpu_number_load(p->type_b, l->b, at, p->trans_b ? 1 : p->ldb, p->k, out);
-    for (int64_t k = 0; k < p->k && (zero != 0 || factor != 1); k++) out[k] = (out[k] - zero) * factor;
-    for (int64_t block = 0; l->scales && block < l->scale_blocks; block++) {
-        const double scale = scale_of(l, column, block);
-        const int64_t end = (block + 1) * p->block_size;
-        for (int64_t k = block * p->block_size; k < end && k < p->k; k++) out[k] *= scale;
+    for (int64_t block = 0; block * size < p->k; block++) {
+        const double zero = zero_of(l, column, block), factor = factor_of(l, column, block);
+        const int64_t end = (block + 1) * size;
+        for (int64_t k = block * size; k < end && k < p->k && (zero != 0 || factor != 1); k++)
+            out[k] = (out[k] - zero) * factor;
     }
 }
 
 void cpu_lines_b_row(const cpu_lines *l, int64_t product, int64_t row, double *out) {
     const gemm_problem *p = &l->p;
     const int64_t at = product * p->stride_b + row * (p->trans_b ? 1 : p->ldb);
+    const int64_t block = l->scales ? row / p->block_size : 0;
+    const bool plain = !l->b_zero && !l->factors && !l->scales && p->quant.zero_weight == 0;
     cpu_number_load(p->type_b, l->b, at, p->trans_b ? p->ldb : 1, p->n, out);
-    for (int64_t column = 0; column < p->n && (l->b_zero || l->factors || p->quant.zero_weight); column++)
-        out[column] = (out[column] - zero_of(l, column)) * factor_of(l, column);
-    for (int64_t column = 0; l->scales && column < p->n; column++)
-        out[column] *= scale_of(l, column, row / p->block_size);
+    for (int64_t column = 0; column < p->n && !plain; column++)
+        out[column] = (out[column] - zero_of(l, column, block)) * factor_of(l, column, block);
 }
 
 double cpu_lines_bias(const cpu_lines *l, int64_t product, int64_t row, int64_t column) {

@@ -108,6 +108,7 @@ void cpu_products_make(problem *p, const product *w, uint64_t seed) {
     }
     if (w->residual) tensor(p, "residual", SCOUT_INPUT, w->type_c, w->batch, w->m, w->n);
     if (w->block) tensor(p, "scales", SCOUT_SIDE, w->type_a, 1, w->n, (w->k + w->block - 1) / w->block);
+    if (w->zeros) tensor(p, "b_zero", SCOUT_SIDE, w->type_b, 1, w->n, (w->k + w->block - 1) / w->block);
     fields(p);
     for (uint32_t k = 0; k < op->tensor_count; k++) {
         const bool scales = strcmp(p->tensors[k].name, "scales") == 0;
@@ -198,7 +199,7 @@ static long double activated(const product *w, long double x) {
 /* The oracle: no blocks, no threads, nothing shared with the code under test but the loads. */
 void cpu_products_triple_loop(const problem *p) {
     const product *w = &p->w;
-    const int scales = op_tensor(&p->op, "scales");
+    const int scales = op_tensor(&p->op, "scales"), zeros = op_tensor(&p->op, "b_zero");
     const bool ta = w->layout[0] == 't', tb = w->layout[1] == 't';
     for (int64_t g = 0; g < w->batch; g++)
         for (int64_t i = 0; i < w->m; i++)
@@ -207,8 +208,9 @@ void cpu_products_triple_loop(const problem *p) {
                 long double sum = 0;
                 for (int64_t k = 0; k < w->k; k++) {
                     long double b = cpu_products_at(p, GEMM_B, b0 + (tb ? j * w->k + k : k * w->n + j));
-                    if (scales >= 0)
-                        b *= cpu_products_at(p, scales, j * ((w->k + w->block - 1) / w->block) + k / w->block);
+                    const int64_t block = scales >= 0 ? j * ((w->k + w->block - 1) / w->block) + k / w->block : 0;
+                    if (zeros >= 0) b -= cpu_products_at(p, zeros, block);
+                    if (scales >= 0) b *= cpu_products_at(p, scales, block);
                     sum += cpu_products_at(p, GEMM_A, a0 + (ta ? k * w->m + i : i * w->k + k)) * b;
                 }
                 sum += bias_at(p, g, i, j);

@@ -17,15 +17,16 @@ typedef struct product { /* what product a test asks for */
     const char *activation;
     double alpha; /* of the activation; 0: its own */
     int64_t block;
+    bool zeros;         /* for each block */
     uint64_t workspace; /* 0: as the program's default */
 } product;
 
 typedef struct problem {
     product w;
     scout_op op;
-    scout_tensor tensors[6];
+    scout_tensor tensors[7];
     scout_field fields[6];
-    void *data[6]; /* of the device, with canaries around */
+    void *data[7]; /* of the device, with canaries around */
     char alpha[32];
 } problem;
 

@@ -39,6 +39,10 @@ static void reference_reads_biases_and_scaled_weights(void) {
     cpu_products_check_reference(&w, 9);
     w.block = 128, w.k = 320;
     cpu_products_check_reference(&w, 10);
+    w.zeros = true, w.layout = "nn", w.n = 301;
+    cpu_products_check_reference(&w, 11);
+    w.type_b = SCOUT_UINT4, w.layout = "tt";
+    cpu_products_check_reference(&w, 12);
 }
 
 /* 210,000 outputs, of which 8,192 are sampled: the others are the projections' to find. */

@@ -209,6 +209,17 @@ static void int4_has_scales(void) {
     UNIT_INT(tensor("scales")->dims[1], 4);
     UNIT_INT(tensor("scales")->type, SCOUT_FP16);
     UNIT_INT(gemm_problem_of(&op).block_size, 128);
+    UNIT_INT(gemm_problem_of(&op).b_zero, -1);
+    oprec_set_int(&o.rec, "zero_points", 1);
+    o.rec.layout = "nn", o.rec.weight_type = DTYPE_UINT4;
+    UNIT_CHECK(build());
+    check_dims("b", 1, 512, 256, 256 * 512, 256, 256 * 512 / 2);
+    UNIT_INT(tensor("b_zero")->type, SCOUT_UINT4);
+    UNIT_INT(tensor("b_zero")->dims[1], 4);
+    UNIT_INT((int64_t)tensor("b_zero")->bytes, 256 * 4 / 2);
+    UNIT_CHECK(gemm_has_zeros(&(gemm_problem){.a_zero = -1, .b_zero = gemm_problem_of(&op).b_zero, .scales = -1}));
+    end();
+    begin("16,256,512", "fp16");
     oprec_set_int(&o.rec, "zero_points", 1);
     UNIT_CHECK(!build());
     UNIT_TEXT(why.code, "feature");
