@@ -23,7 +23,7 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = (uint32_t)rec->type;
     out->weight = rec->weight_type != DTYPE_NONE ? (uint32_t)rec->weight_type : out->input;
     out->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : (uint32_t)rec->type;
-    if (kind_quantised(out) && out->weight == SCOUT_INT8 && out->output != SCOUT_FP16 && out->output != SCOUT_BF16)
+    if (kind_quantised(out) && out->output != SCOUT_FP16 && out->output != SCOUT_BF16)
         return kind_quantised_types(out, why);
     for (size_t k = 0; k < sizeof combinations / sizeof *combinations && !kind_quantised(out); k++) {
         const uint32_t weight = combinations[k].weight == SCOUT_NONE ? out->input : combinations[k].weight;

@@ -40,6 +40,10 @@ static bool cpu_onednn_conv_activations(cpu_onednn_md *md, const scout_op *op, i
     return cpu_onednn_plan_md(md, t, order);
 }
 
+/* The library has no unsigned weight. One whose zero point is 128 is a signed one with the highest bit turned, which
+ * packing does. */
+static bool is_turned(const conv_problem *p) { return p->quant.zero_weight != 0; }
+
 /* [group,] output, input, kernel: whatever order the first two lie in. */
 static bool filters(cpu_onednn_md *plain, cpu_onednn_md *any, const conv_problem *p) {
     int64_t dims[SCOUT_MAX_RANK], strides[SCOUT_MAX_RANK], stride = 1;
@@ -52,7 +56,7 @@ static bool filters(cpu_onednn_md *plain, cpu_onednn_md *any, const conv_problem
         dims[rank - 1 - k] = a->kernel, strides[rank - 1 - k] = stride;
         stride *= a->kernel;
     }
-    const dnnl_data_type_t type = cpu_onednn_plan_type(p->type_weight);
+    const dnnl_data_type_t type = is_turned(p) ? dnnl_s8 : cpu_onednn_plan_type(p->type_weight);
     return cpu_onednn_md_strided(plain, rank, dims, type, strides) && cpu_onednn_md_any(any, rank, dims, type);
 }
 
@@ -138,7 +142,7 @@ static bool add_parts(cpu_onednn_plan *c, const scout_op *op, const conv_problem
     cpu_onednn_md_free(&in);
     cpu_onednn_md_free(&out);
     moves->in = !same_in, moves->out = !same_out;
-    if (good && !same) {
+    if (good && (!same || is_turned(p))) {
         c->packed = CPU_ONEDNN_CONV_WEIGHT;
         c->plain = m->plain;
         m->plain.there = false; /* the plan's now */
@@ -172,6 +176,9 @@ static scout_answer cpu_onednn_conv_describe(cpu_onednn_plan *c, const scout_op 
     scout_answer answer = cpu_onednn_plan_begin(c, why);
     if (answer != SCOUT_OK) return answer;
     const bool keep = form == CPU_ONEDNN_CONV_AS_IS || op->tensors[CONV_WEIGHT].role != SCOUT_WEIGHT;
+    if (keep && is_turned(&p))
+        return scout_say(why, SCOUT_NO, "feature", "an unsigned weight must be a constant, and is packed");
+    c->turned_bytes = is_turned(&p) ? op->tensors[CONV_WEIGHT].bytes : 0;
     dnnl_status_t status = dnnl_invalid_arguments;
     if (describe_parts(op, &p, form, &m)) status = create(c, &p, &m, keep, op->workspace_limit);
     if (status == dnnl_success && !add_parts(c, op, &p, &m, moves)) status = dnnl_out_of_memory;

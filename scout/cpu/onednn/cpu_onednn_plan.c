@@ -4,6 +4,7 @@
 #include "scout/cpu/device/cpu_team.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 scout_answer cpu_onednn_plan_begin(cpu_onednn_plan *p, scout_why *why) {
@@ -119,7 +120,7 @@ scout_answer cpu_onednn_plan_finish(cpu_onednn_plan *p, uint64_t workspace_limit
         return scout_say(why, SCOUT_NO, "memory", "oneDNN needs %llu bytes of scratch memory",
                          (unsigned long long)p->workspace_bytes);
     const cpu_onednn_part *packed = p->packed >= 0 ? &p->parts[p->packed] : NULL;
-    if (packed && cpu_onednn_md_same(&packed->md, &p->plain))
+    if (packed && p->turned_bytes == 0 && cpu_onednn_md_same(&packed->md, &p->plain))
         return scout_say(why, SCOUT_NO, "feature", "oneDNN keeps this weight's layout: nothing to pack");
     needs->packs = packed ? (uint32_t)packed->tensor + 1 : 0;
     needs->pack_bytes = packed ? cpu_onednn_md_bytes(&packed->md) : 0;
@@ -145,8 +146,13 @@ dnnl_status_t cpu_onednn_plan_reorder(const cpu_onednn *l, dnnl_primitive_t reor
 }
 
 scout_answer cpu_onednn_plan_pack(cpu_onednn_plan *p, const void *weight, void *packed, scout_why *why) {
+    uint8_t *const turned = p->turned_bytes > 0 ? malloc((size_t)p->turned_bytes) : NULL;
+    if (p->turned_bytes > 0 && !turned)
+        return scout_say(why, SCOUT_FAILED, "memory", "the host has no memory to pack the weight");
+    for (uint64_t k = 0; turned && k < p->turned_bytes; k++) turned[k] = ((const uint8_t *)weight)[k] ^ 0x80;
     const dnnl_status_t status =
-        cpu_onednn_plan_reorder(p->lib, p->pack, &p->plain, weight, &p->parts[p->packed].md, packed);
+        cpu_onednn_plan_reorder(p->lib, p->pack, &p->plain, turned ? turned : weight, &p->parts[p->packed].md, packed);
+    free(turned);
     if (status == dnnl_success) return SCOUT_OK;
     return scout_say(why, SCOUT_FAILED, "error", "oneDNN could not pack the weight: status %d", (int)status);
 }

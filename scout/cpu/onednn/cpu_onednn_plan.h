@@ -22,8 +22,9 @@ typedef struct cpu_onednn_plan {
     dnnl_primitive_t primitive, pack;
     cpu_onednn_part parts[CPU_ONEDNN_PARTS];
     int count;
-    cpu_onednn_md plain; /* a weight as it lies, where it is packed */
-    int packed;          /* the part whose tensor is packed; -1: none */
+    cpu_onednn_md plain;   /* a weight as it lies, where it is packed */
+    int packed;            /* the part whose tensor is packed; -1: none */
+    uint64_t turned_bytes; /* of that tensor, whose bytes have their highest bit turned first; 0: it is not turned */
     uint64_t workspace_bytes;
 } cpu_onednn_plan;
 

@@ -210,8 +210,9 @@ static void add_filter(const scout_check *c, int64_t channel, double x, double *
             const int64_t count = taps - t < PIECE ? taps - t : PIECE;
             cpu_number_load(p->type_weight, c->tensors[CONV_WEIGHT], from + i * p->w_i + t, 1, count, piece);
             for (int64_t k = 0; k < count; k++) {
-                sum[i * taps + t + k] += x * piece[k];
-                squares[i * taps + t + k] += x * piece[k] * x * piece[k];
+                const double term = x * (piece[k] - p->quant.zero_weight);
+                sum[i * taps + t + k] += term;
+                squares[i * taps + t + k] += term * term;
             }
         }
 }

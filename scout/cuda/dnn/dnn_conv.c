@@ -48,7 +48,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution does not support these types");
     if (p.type_in != p.type_weight)
         return scout_say(why, SCOUT_NO, "type", "cuDNN's convolution has one type for input and weight");
-    if (p.quant.zero_out) return scout_say(why, SCOUT_NO, "type", "unsigned bytes are not supported with cuDNN");
+    if (p.quant.zero_out || p.quant.zero_weight)
+        return scout_say(why, SCOUT_NO, "type", "unsigned bytes are not supported with cuDNN");
     for (uint32_t k = 0; k < op->tensor_count; k++)
         for (uint32_t d = 0; d < op->tensors[k].rank; d++)
             if (op->tensors[k].dims[d] > INT32_MAX)

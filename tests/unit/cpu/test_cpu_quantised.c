@@ -21,8 +21,9 @@ typedef struct quantised {
     double tolerance;
 } quantised;
 
-#define CONV "\"op\": \"conv\", \"weight_dtype\": \"int8\", \"quant\": \"qdq\""
-#define GEMM "\"op\": \"gemm\", \"weight_dtype\": \"int8\", \"weight_side\": \"b\", \"quant\": \"qdq\""
+#define CONV     "\"op\": \"conv\", \"weight_dtype\": \"int8\", \"quant\": \"qdq\""
+#define UNSIGNED "\"op\": \"conv\", \"weight_dtype\": \"uint8\", \"quant\": \"qdq\""
+#define GEMM     "\"op\": \"gemm\", \"weight_dtype\": \"int8\", \"weight_side\": \"b\", \"quant\": \"qdq\""
 
 static const char *const cases[] = {
     CONV ", \"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [2, 16, 9, 7], \"input\": [2, 32, 9, 7], "
@@ -36,6 +37,12 @@ static const char *const cases[] = {
          "\"kernel\": [1, 1], \"bias\": \"channel\"",
     CONV ", \"dtype\": \"uint8\", \"out_dtype\": \"uint8\", \"shape\": [2, 10, 9, 7], \"input\": [2, 8, 9, 7], "
          "\"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"group\": 2, \"bias\": \"channel\", \"activation\": \"relu\"",
+    UNSIGNED ", \"dtype\": \"uint8\", \"out_dtype\": \"uint8\", \"shape\": [2, 10, 9, 7], \"input\": [2, 8, 9, 7], "
+             "\"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"group\": 2, \"bias\": \"channel\"",
+    UNSIGNED ", \"dtype\": \"uint8\", \"out_dtype\": \"fp32\", \"shape\": [1, 6, 5, 64], \"input\": [1, 11, 9, 33], "
+             "\"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"stride\": [2, 2], \"layout\": \"nhwc\"",
+    UNSIGNED ", \"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [1, 17, 5, 5], \"input\": [1, 65, 5, 5], "
+             "\"kernel\": [1, 1], \"bias\": \"channel\", \"activation\": \"relu\"",
     GEMM ", \"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [17, 63, 129], \"bias\": \"n\"",
     GEMM ", \"dtype\": \"uint8\", \"out_dtype\": \"uint8\", \"shape\": [33, 64, 256], \"layout\": \"nt\", "
          "\"bias\": \"n\", \"activation\": \"relu\"",
@@ -93,7 +100,10 @@ static int64_t input_at(const quantised *q, int64_t at) {
                                       : ((const int8_t *)q->data[0])[at];
 }
 
-static int64_t weight_at(const quantised *q, int64_t at) { return ((const int8_t *)q->data[1])[at]; }
+static int64_t weight_at(const quantised *q, int64_t at) {
+    return q->op.weight == SCOUT_UINT8 ? (int64_t)((const uint8_t *)q->data[1])[at] - 128
+                                       : ((const int8_t *)q->data[1])[at];
+}
 
 static int64_t conv_sum(const quantised *q, const conv_problem *p, int64_t image, int64_t channel, int64_t y,
                         int64_t x) {
