@@ -26,11 +26,11 @@ static const struct {
     {SCOUT_INT8, SCOUT_UINT8, SCOUT_INT32, SCOUT_INT32},    {SCOUT_FP16, SCOUT_INT4, SCOUT_FP16, SCOUT_FP32},
     {SCOUT_BF16, SCOUT_INT4, SCOUT_BF16, SCOUT_FP32},       {SCOUT_FP32, SCOUT_INT4, SCOUT_FP32, SCOUT_FP32},
     {SCOUT_FP16, SCOUT_UINT4, SCOUT_FP16, SCOUT_FP32},      {SCOUT_BF16, SCOUT_UINT4, SCOUT_BF16, SCOUT_FP32},
-    {SCOUT_FP32, SCOUT_UINT4, SCOUT_FP32, SCOUT_FP32},
+    {SCOUT_FP32, SCOUT_UINT4, SCOUT_FP32, SCOUT_FP32},      {SCOUT_FP16, SCOUT_INT8, SCOUT_FP16, SCOUT_FP32},
+    {SCOUT_BF16, SCOUT_INT8, SCOUT_BF16, SCOUT_FP32},       {SCOUT_FP32, SCOUT_INT8, SCOUT_FP32, SCOUT_FP32},
+    {SCOUT_FP16, SCOUT_UINT8, SCOUT_FP16, SCOUT_FP32},      {SCOUT_BF16, SCOUT_UINT8, SCOUT_BF16, SCOUT_FP32},
+    {SCOUT_FP32, SCOUT_UINT8, SCOUT_FP32, SCOUT_FP32},
 };
-
-/* Two values a byte. */
-static bool is_four_bits(uint32_t type) { return type == SCOUT_INT4 || type == SCOUT_UINT4; }
 
 static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = (uint32_t)rec->type;
@@ -171,28 +171,27 @@ static bool add_zeros(builder *b, scout_why *why) {
     return !dynamic || add_side(b, "scales", SCOUT_SIDE, SCOUT_FP32, 0, scales);
 }
 
-/* A weight of 4 bits has a scale for each block along K, and may have a zero point for it. */
+/* A weight of 4 or 8 bits has a scale for each block along K, or column, and may have a zero point for it. */
 static bool check_blocks(const scout_op *op, scout_why *why) {
-    const int64_t block = op_number(op, "block_size", 0), k = op->shape[2];
-    if (!is_four_bits(op->weight)) {
+    const int64_t k = op->shape[2], block = op_number(op, "block_size", 0);
+    const bool even = op->weight == SCOUT_INT8 || op->weight == SCOUT_UINT8 || k % 2 == 0;
+    if (!gemm_widens(op->input, op->weight)) {
         if (op_number(op, "zero_points", 0) != 0)
             return kind_tensors_refuse(why, "feature", "zero points of a quantised weight are not covered");
         if (block == 0) return true;
-        return kind_tensors_refuse(why, "feature", "blocks of a weight that is not int4 are not covered");
+        return kind_tensors_refuse(why, "feature", "blocks of a weight that becomes no floats are not covered");
     }
     if (!text_is(op, "weight_side", "b"))
-        return kind_tensors_refuse(why, "layout", "an int4 weight must be the right side");
-    if (block <= 0) return kind_tensors_refuse(why, "feature", "an int4 weight without blocks along K is not covered");
-    if (k % block != 0 || k % 2 != 0)
+        return kind_tensors_refuse(why, "layout", "a weight of few bits must be the right side");
+    if (block < 0 || (block > 0 && k % block != 0) || !even)
         return kind_tensors_refuse(why, "feature", "K is no multiple of the weight's block size");
     return true;
 }
 
 static bool add_blocks(builder *b) {
     const scout_op *op = b->op;
-    const int64_t block = op_number(op, "block_size", 0), n = op->shape[1];
-    if (block == 0) return true;
-    const int64_t blocks = op->shape[2] / block;
+    const int64_t n = op->shape[1], k = op->shape[2], blocks = k / op_number(op, "block_size", k);
+    if (!gemm_widens(op->input, op->weight)) return true;
     return add_side(b, "scales", SCOUT_SIDE, op->input, n, blocks) &&
            (op_number(op, "zero_points", 0) == 0 || add_side(b, "b_zero", SCOUT_SIDE, op->weight, n, blocks));
 }
@@ -255,6 +254,12 @@ static const tolerance_row tolerances[] = {
     {SCOUT_FP16, SCOUT_UINT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
     {SCOUT_BF16, SCOUT_UINT4, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
     {SCOUT_FP32, SCOUT_UINT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
+    {SCOUT_FP16, SCOUT_INT8, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
+    {SCOUT_BF16, SCOUT_INT8, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
+    {SCOUT_FP32, SCOUT_INT8, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
+    {SCOUT_FP16, SCOUT_UINT8, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
+    {SCOUT_BF16, SCOUT_UINT8, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
+    {SCOUT_FP32, SCOUT_UINT8, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
     {SCOUT_FP32, SCOUT_NONE, 1, 0x1p-11, 8, 0, 0x1p-16, "inputs are rounded or cut off to 10 bits, sums as fp16"},
     {SCOUT_FP32, SCOUT_NONE, 0, 0x1p-24, 16, 6, 0, "sums in fp32, each addition rounded"},
     {SCOUT_FP16, SCOUT_NONE, 0, 0x1p-23, 16, 6, 0x1p-4, "exact products; sums of 16 at a time are cut off to fp32"},

@@ -2,7 +2,7 @@
 #include "scout/kinds/kind_quantised.h"
 
 #include "common/dtype.h"
-#include "scout/op/requantize.h"
+#include "scout/op/gemm.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ bool kind_quantised_fields(const scout_op *op, scout_why *why) {
         if (op_field(op, "quant"))
             return kind_tensors_refuse(why, "feature",
                                        "quantising on the way, by what the input holds, is not covered");
-        if (op_field(op, "weight_scales"))
+        if (op_field(op, "weight_scales") && !gemm_widens(op->input, op->weight))
             return kind_tensors_refuse(why, "feature", "scales per channel of a quantised weight are not covered");
         return true;
     }

@@ -22,7 +22,7 @@ typedef struct gemm_problem {
     op_activation activation; /* of the sum of everything */
     requantize quant;         /* sums of bytes that become bytes again */
     double alpha, beta;
-    int64_t block_size; /* of a weight quantised in blocks along K; 0: none */
+    int64_t block_size; /* of a weight quantised in blocks along K (gemm_widens): a scale each; 0: none */
     int weight;         /* GEMM_A or GEMM_B: the constant side; -1: none */
     /* Of bytes that are not quantised by convention (scout/op/requantize.h): C = scales * (A - a_zero)(B - b_zero) +
      * bias. Their tensors, -1: none; zero points are of their side's type, scales fp32, one or one for each column. Of
@@ -30,6 +30,12 @@ typedef struct gemm_problem {
     int a_zero, b_zero, scales;
     int b_zero_each, scales_each;
 } gemm_problem;
+
+/* Whether a weight is stored in fewer bits than the input, and becomes floats on the way. */
+static inline int gemm_widens(uint32_t input, uint32_t weight) {
+    return (input == SCOUT_FP32 || input == SCOUT_FP16 || input == SCOUT_BF16) &&
+           (weight == SCOUT_INT4 || weight == SCOUT_UINT4 || weight == SCOUT_INT8 || weight == SCOUT_UINT8);
+}
 
 static inline gemm_problem gemm_problem_of(const scout_op *op) {
     const char *layout = op->layout ? op->layout : "nn";
@@ -50,7 +56,7 @@ static inline gemm_problem gemm_problem_of(const scout_op *op) {
     p.activation = activation_of(op);
     p.quant = requantize_of(op, p.k);
     p.alpha = 1, p.beta = 1;
-    p.block_size = op_number(op, "block_size", 0);
+    p.block_size = op_number(op, "block_size", gemm_widens(p.type_a, p.type_b) ? p.k : 0);
     p.weight = a->role == SCOUT_WEIGHT ? GEMM_A : b->role == SCOUT_WEIGHT ? GEMM_B : -1;
     p.a_zero = op_tensor(op, "a_zero"), p.b_zero = op_tensor(op, "b_zero");
     p.scales = p.block_size > 0 ? -1 : op_tensor(op, "scales");

@@ -10,7 +10,7 @@
     each(cpu_gemm_openblas_fp64)                                                                                      \
     each(cpu_gemm_tiled)                                                                                              \
     each(cpu_gemm_widened)                                                                                            \
-    each(cpu_gemm_int4)                                                                                               \
+    each(cpu_gemm_blocks)                                                                                               \
     each(cpu_gemm_bytes)                                                                                              \
     each(cpu_gemm_bsr)                                                                                                \
     each(cpu_gemm_csr)                                                                                                \

@@ -34,10 +34,10 @@ enum { SEGMENT = 256, FINE_SEGMENT = 16, WIDEST_SEGMENT = 2048, PROJECTED_DEVIAT
 static int64_t widest_segment(const gemm_problem *p) {
     if (p->activation.function != ACTIVATION_PLAIN || p->quant.is) return FINE_SEGMENT; /* errors may be larger */
     if (p->type_a == SCOUT_FP8E4M3 || p->type_a == SCOUT_FP8E5M2) return FINE_SEGMENT;
-    const bool four = p->type_b == SCOUT_INT4 || p->type_b == SCOUT_UINT4;
-    if (four && p->type_a == SCOUT_BF16) return FINE_SEGMENT;
+    const bool widens = gemm_widens(p->type_a, p->type_b);
+    if (widens && p->type_a == SCOUT_BF16) return FINE_SEGMENT;
     const bool integer = p->type_c == SCOUT_INT32, fine = p->type_c == SCOUT_FP16 || p->type_a == SCOUT_FP64;
-    return (integer || fine) && !four ? WIDEST_SEGMENT : SEGMENT;
+    return (integer || fine) && !widens ? WIDEST_SEGMENT : SEGMENT;
 }
 
 void cpu_cover_segments(const gemm_problem *p, int64_t *width, int64_t *segments) {

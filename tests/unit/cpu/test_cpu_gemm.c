@@ -181,7 +181,7 @@ static void little_workspace_is_enough_or_refused(void) {
     UNIT_CHECK(tallies[0].ran + tallies[0].unsupported > 0);
 }
 
-static void a_weight_in_4_bits_is_multiplied_or_refused(void) {
+static void a_weight_of_few_bits_is_multiplied_or_refused(void) {
     tally tallies[64] = {{0, 0, 0}};
     static const int64_t rows[] = {1, 3, 17, 5, 6};
     static const uint32_t types[] = {SCOUT_FP16, SCOUT_FP16, SCOUT_FP16, SCOUT_FP32, SCOUT_BF16};
@@ -202,15 +202,16 @@ static void a_weight_in_4_bits_is_multiplied_or_refused(void) {
         w.layout = "tt", w.workspace = 256 * sizeof(float) * (uint64_t)(cpu_team_size() + 2); /* two rows at a time */
         run_all(&w, k, tallies);
         w.workspace = 0, w.layout = k % 2 ? "nn" : "nt"; /* by rows: it is packed */
-        for (int more = 1; more < 4; more++) {
-            w.type_b = more & 1 ? SCOUT_UINT4 : SCOUT_INT4, w.zeros = more & 2;
-            w.n = more == 3 ? 129 : 130; /* a row may begin within a byte */
+        static const uint32_t weights[] = {SCOUT_INT4, SCOUT_UINT4, SCOUT_INT8, SCOUT_UINT8};
+        for (int more = 0; more < 8; more++) {
+            w.type_b = weights[more / 2], w.zeros = more % 2;
+            w.n = more % 2 ? 129 : 130; /* a row may begin within a byte */
             run_all(&w, k + (size_t)more, tallies);
         }
     }
-    report("int4", tallies);
+    report("blocks", tallies);
     for (uint32_t k = 0; k < cpu_products_api->candidate_count; k++)
-        UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_int4") == 0 ? 30 : 0);
+        UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_blocks") == 0 ? 55 : 0);
 }
 
 int main(void) {
@@ -221,7 +222,7 @@ int main(void) {
     UNIT_RUN(candidates_are_right_with_an_epilogue);
     UNIT_RUN(candidates_are_right_on_larger_products);
     UNIT_RUN(little_workspace_is_enough_or_refused);
-    UNIT_RUN(a_weight_in_4_bits_is_multiplied_or_refused);
+    UNIT_RUN(a_weight_of_few_bits_is_multiplied_or_refused);
     cpu_products_close();
     return unit_end();
 }

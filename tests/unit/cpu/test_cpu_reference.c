@@ -43,6 +43,8 @@ static void reference_reads_biases_and_scaled_weights(void) {
     cpu_products_check_reference(&w, 11);
     w.type_b = SCOUT_UINT4, w.layout = "tt";
     cpu_products_check_reference(&w, 12);
+    w.type_b = SCOUT_UINT8, w.block = 320;
+    cpu_products_check_reference(&w, 13);
 }
 
 /* 210,000 outputs, of which 8,192 are sampled: the others are the projections' to find. */

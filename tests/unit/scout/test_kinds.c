@@ -253,9 +253,13 @@ static void types_that_go_together(void) {
         end();
     }
     begin("16,128,128", "fp32");
-    o.rec.weight_type = DTYPE_INT8; /* dequantised when the model is loaded: its scales are not passed on */
+    o.rec.weight_type = DTYPE_FP8E4M3FN;
     UNIT_CHECK(!build());
     UNIT_TEXT(why.code, "type");
+    o.rec.weight_type = DTYPE_INT8; /* without blocks: a scale for each column */
+    UNIT_CHECK(build());
+    UNIT_INT(tensor("scales")->dims[1], 1);
+    UNIT_INT(gemm_problem_of(&op).block_size, 128);
     end();
 }
 
