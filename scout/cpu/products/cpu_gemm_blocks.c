@@ -1,8 +1,9 @@
 /* Products of fp32, fp16 and bf16 with a weight of 4 or 8 bits, quantised in blocks along K with a scale each, and a
- * zero point where it has one. The weight stays so in memory and is widened on the way, a column at a time (K floats,
- * which stay in a core's cache), and multiplied with rows of A that were widened before. One that is stored by rows is
- * packed by columns. Such weights are for few rows, where reading them takes most of the time. */
+ * zero point where it has one. The weight stays so in memory and is widened on the way, in registers, and multiplied
+ * with rows of A that were widened before. One that is stored by rows is packed by columns. Such weights are for few
+ * rows, where reading them takes most of the time. */
 #include "scout/cpu/device/cpu_candidates.h"
+#include "scout/cpu/device/cpu_convert.h"
 #include "scout/cpu/device/cpu_info.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/device/cpu_team.h"
@@ -14,19 +15,28 @@
 
 enum { LANES = 16, ROWS = 4, PIECE = 256 };
 
-/* Codes count from 0: those of numbers with a sign have its bit turned, and begin at 8 or 128. */
-typedef struct codes {
-    int32_t turned, zero;
-    float scale;
-} codes;
+typedef float floats __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
-/* Widens so many codes of 4 bits, or of 8; multiplies `rows` rows of A with one column. */
-typedef void widen_fn(const uint8_t *from, int64_t count, const codes *c, float *to);
-typedef void dot_fn(const float *a, int64_t stride, int64_t k, const float *column, float *sums);
+/* A column of the weight. Codes count from 0: those of numbers with a sign have its bit turned, and begin at 8 or 128.
+ */
+typedef struct column {
+    const uint8_t *codes;
+    int64_t k, block; /* numbers */
+    int32_t turned;
+    const float *scales;
+    const int32_t *zeros;
+} column;
+
+/* `rows` rows of A, each `stride` behind the other, times a column. Of 4 bits A has its numbers at even places first,
+ * so that neither it nor the codes are interleaved on the way. */
+typedef void dot_fn(const column *c, const float *a, int64_t stride, float *sums);
+
+/* Scales of the input's type, from one of them on. */
+typedef void read_fn(uint32_t type, const void *from, int64_t at, int64_t count, float *to);
 
 typedef struct kernels {
-    widen_fn *widen4, *widen8;
-    dot_fn *four, *one;
+    dot_fn *four_of_4, *one_of_4, *four_of_8, *one_of_8;
+    read_fn *read;
     const char *name;
 } kernels;
 
@@ -40,50 +50,83 @@ struct scout_plan {
     int64_t rows_at_once; /* of A, widened in the workspace */
 };
 
-FAST_BODY void widen4_body(const uint8_t *from, int64_t count, const codes *c, float *to) {
-    const int32_t turned = c->turned, zero = c->zero;
-    const float scale = c->scale;
-    for (int64_t k = 0; k < count / 2; k++) {
-        const int32_t low = ((from[k] & 15) ^ turned) - zero, high = ((from[k] >> 4) ^ turned) - zero;
-        to[2 * k] = (float)low * scale;
-        to[2 * k + 1] = (float)high * scale;
+/* A loop, of which compilers make vectors: they take conversions of vectors apart. */
+FAST_BODY void widen(const uint8_t *codes, int shift, int32_t mask, const column *c, int32_t zero, float scale,
+                     float *to) {
+    const int32_t turned = c->turned;
+    for (int u = 0; u < LANES; u++) to[u] = (float)((((codes[u] >> shift) & mask) ^ turned) - zero) * scale;
+}
+
+FAST_BODY float widen_one(uint8_t code, int shift, int32_t mask, const column *c, int32_t zero, float scale) {
+    return (float)((((code >> shift) & mask) ^ c->turned) - zero) * scale;
+}
+
+/* Sums in lanes: so many rows of A times the numbers that so many bytes hold at that place of theirs. */
+FAST_BODY void add(int rows, const float *w, const float *a, int64_t stride, floats *lanes) {
+    for (int r = 0; r < rows; r++)
+        lanes[r] += *(const floats *)(const void *)w * *(const floats *)(const void *)(a + r * stride);
+}
+
+FAST_BODY void dot_body(int rows, int bits, const column *c, const float *a, int64_t stride, float *sums) {
+    const int each = 8 / bits; /* codes of a byte */
+    const int32_t mask = (1 << bits) - 1;
+    const float *const odd = a + c->k / 2;
+    floats low[ROWS] = {{0}, {0}, {0}, {0}}, high[ROWS] = {{0}, {0}, {0}, {0}};
+    float rest[ROWS] = {0}, w[LANES];
+    for (int64_t block = 0; block * c->block < c->k; block++) {
+        const float scale = c->scales[block];
+        const int32_t zero = c->zeros[block];
+        const int64_t left = c->k - block * c->block;
+        int64_t at = block * c->block / each;
+        const int64_t end = at + (left < c->block ? left : c->block) / each;
+        for (; at + LANES <= end; at += LANES) {
+            widen(c->codes + at, 0, mask, c, zero, scale, w);
+            add(rows, w, a + at, stride, low);
+            if (bits == 8) continue;
+            widen(c->codes + at, 4, mask, c, zero, scale, w);
+            add(rows, w, odd + at, stride, high);
+        }
+        for (; at < end; at++)
+            for (int half = 0; half < each; half++) {
+                const float one = widen_one(c->codes[at], half * bits, mask, c, zero, scale);
+                for (int r = 0; r < rows; r++) rest[r] += one * (half ? odd : a)[r * stride + at];
+            }
     }
-}
-
-FAST_BODY void widen8_body(const uint8_t *from, int64_t count, const codes *c, float *to) {
-    const int32_t turned = c->turned, zero = c->zero;
-    const float scale = c->scale;
-    for (int64_t k = 0; k < count; k++) to[k] = (float)((from[k] ^ turned) - zero) * scale;
-}
-
-/* Sums in lanes, so that compilers may use vectors without changing the order of additions. */
-FAST_BODY void dot_body(int rows, const float *a, int64_t stride, int64_t count, const float *column, float *sums) {
-    float lanes[ROWS][LANES] = {{0}};
-    int64_t k = 0;
-    for (; k + LANES <= count; k += LANES)
-        for (int r = 0; r < rows; r++)
-            for (int u = 0; u < LANES; u++) lanes[r][u] += a[r * stride + k + u] * column[k + u];
     for (int r = 0; r < rows; r++) {
-        float sum = 0;
-        for (int u = 0; u < LANES; u++) sum += lanes[r][u];
-        for (int64_t rest = k; rest < count; rest++) sum += a[r * stride + rest] * column[rest];
-        sums[r] = sum;
+        sums[r] = rest[r];
+        for (int u = 0; u < LANES; u++) sums[r] += low[r][u] + high[r][u];
     }
 }
 
-#define WIDTH(NAME, TARGET)                                                                                            \
-    FAST TARGET static void widen4_##NAME(const uint8_t *from, int64_t count, const codes *c, float *to) {             \
-        widen4_body(from, count, c, to);                                                                               \
-    }                                                                                                                  \
-    FAST TARGET static void widen8_##NAME(const uint8_t *from, int64_t count, const codes *c, float *to) {             \
-        widen8_body(from, count, c, to);                                                                               \
-    }                                                                                                                  \
-    FAST TARGET static void four_##NAME(const float *a, int64_t stride, int64_t k, const float *column, float *sums) { \
-        dot_body(ROWS, a, stride, k, column, sums);                                                                    \
-    }                                                                                                                  \
-    FAST TARGET static void one_##NAME(const float *a, int64_t stride, int64_t k, const float *column, float *sums) {  \
-        dot_body(1, a, stride, k, column, sums);                                                                       \
+FAST_BODY void read_body(uint32_t type, const void *from, int64_t at, int64_t count, float *to) {
+    const uint16_t *const halves = (const uint16_t *)from + at;
+    if (type == SCOUT_FP32)
+        memcpy(to, (const float *)from + at, (size_t)count * sizeof *to);
+    else if (type == SCOUT_FP16)
+        for (int64_t k = 0; k < count; k++) to[k] = cpu_convert_widen(halves[k]);
+    else
+        for (int64_t k = 0; k < count; k++) to[k] = cpu_convert_float((uint32_t)halves[k] << 16);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define FUSED __attribute__((optimize("O3", "no-math-errno", "no-trapping-math", "fp-contract=fast")))
+#else
+#define FUSED
+#endif
+#define DOT(NAME, TARGET, ROWS_, BITS)                                                                                 \
+    FUSED TARGET static void NAME(const column *c, const float *a, int64_t stride, float *sums) {                      \
+        dot_body(ROWS_, BITS, c, a, stride, sums);                                                                     \
     }
+#define WIDTH(NAME, TARGET)                                                                                            \
+    DOT(four_of_4_##NAME, TARGET, ROWS, 4)                                                                             \
+    DOT(one_of_4_##NAME, TARGET, 1, 4)                                                                                 \
+    DOT(four_of_8_##NAME, TARGET, ROWS, 8)                                                                             \
+    DOT(one_of_8_##NAME, TARGET, 1, 8)                                                                                 \
+    FAST TARGET static void read_##NAME(uint32_t type, const void *from, int64_t at, int64_t count, float *to) {       \
+        read_body(type, from, at, count, to);                                                                          \
+    }                                                                                                                  \
+    static const kernels NAME = {four_of_4_##NAME, one_of_4_##NAME, four_of_8_##NAME,                                  \
+                                 one_of_8_##NAME,  read_##NAME,     #NAME};
 #define NO_TARGET
 WIDTH(portable, NO_TARGET)
 WIDTH(avx2, WIDE_AVX2)
@@ -91,9 +134,7 @@ WIDTH(avx512, WIDE_AVX512)
 
 static kernels best_kernels(void) {
     const cpu_info *c = cpu_info_get();
-    if (c->avx512) return (kernels){widen4_avx512, widen8_avx512, four_avx512, one_avx512, "avx512"};
-    if (c->avx2) return (kernels){widen4_avx2, widen8_avx2, four_avx2, one_avx2, "avx2"};
-    return (kernels){widen4_portable, widen8_portable, four_portable, one_portable, "portable"};
+    return c->avx512 ? avx512 : c->avx2 ? avx2 : portable;
 }
 
 static bool is_signed(uint32_t type) { return type == SCOUT_INT4 || type == SCOUT_INT8; }
@@ -106,8 +147,13 @@ typedef struct blocks_job {
     const scout_args *args;
     int64_t row, rows; /* the part of A that is at work */
     float *a;          /* [rows][k] */
-    float *columns;    /* one for every thread */
+    float *scales;     /* of a column, and its zero points: one after the other for every thread */
 } blocks_job;
+
+/* Where a number of a row goes. */
+static int64_t place_of(const scout_plan *plan, int64_t k) {
+    return plan->bits == 8 ? k : (k % 2) * (plan->p.k / 2) + k / 2;
+}
 
 static void widen_rows(void *context, int thread, int threads) {
     const blocks_job *j = context;
@@ -120,23 +166,43 @@ static void widen_rows(void *context, int thread, int threads) {
             const int64_t row = j->row + i, here = p->k - k < PIECE ? p->k - k : PIECE;
             const int64_t at = p->trans_a ? k * p->lda + row : row * p->lda + k;
             cpu_number_load(p->type_a, j->args->tensors[GEMM_A], at, p->trans_a ? p->lda : 1, here, some);
-            for (int64_t u = 0; u < here; u++) j->a[i * p->k + k + u] = (float)some[u];
+            for (int64_t u = 0; u < here; u++) j->a[i * p->k + place_of(j->plan, k + u)] = (float)some[u];
         }
 }
 
-static void widen_column(const blocks_job *j, int64_t column, float *out) {
+static void read_scales(const blocks_job *j, int64_t n, float *scales, int32_t *zeros) {
     const scout_plan *plan = j->plan;
     const gemm_problem *p = &plan->p;
-    const uint8_t *from = (const uint8_t *)j->args->tensors[GEMM_B] + column * plan->column_bytes;
-    const int32_t half = 1 << (plan->bits - 1), turned = is_signed(p->type_b) ? half : 0;
+    const int32_t begin = is_signed(p->type_b) ? 1 << (plan->bits - 1) : 0, mask = (1 << plan->bits) - 1;
+    const uint8_t *const codes = p->b_zero >= 0 ? j->args->tensors[p->b_zero] : NULL;
+    plan->k.read(p->type_a, j->args->tensors[plan->scales], n * plan->blocks, plan->blocks, scales);
     for (int64_t block = 0; block < plan->blocks; block++) {
-        const int64_t k = block * p->block_size, left = p->k - k, at = column * plan->blocks + block;
-        const int64_t here = left < p->block_size ? left : p->block_size;
-        double scale, zero = 0;
-        cpu_number_load(p->type_a, j->args->tensors[plan->scales], at, 1, 1, &scale);
-        if (p->b_zero >= 0) cpu_number_load(p->type_b, j->args->tensors[p->b_zero], at, 1, 1, &zero);
-        const codes c = {turned, turned + (int32_t)zero, (float)scale};
-        (plan->bits == 4 ? plan->k.widen4 : plan->k.widen8)(from + k * plan->bits / 8, here, &c, out + k);
+        const int64_t at = (n * plan->blocks + block) * plan->bits;
+        zeros[block] = codes ? ((codes[at / 8] >> at % 8) & mask) ^ begin : begin; /* as codes are */
+    }
+}
+
+static void multiply_columns(void *context, int thread, int threads) {
+    const blocks_job *j = context;
+    const scout_plan *plan = j->plan;
+    const gemm_problem *p = &plan->p;
+    float *const scales = j->scales + 2 * thread * plan->blocks, sums[ROWS];
+    int32_t *const zeros = (int32_t *)(void *)(scales + plan->blocks);
+    dot_fn *const four = plan->bits == 4 ? plan->k.four_of_4 : plan->k.four_of_8;
+    dot_fn *const one = plan->bits == 4 ? plan->k.one_of_4 : plan->k.one_of_8;
+    column c = {.k = p->k, .block = p->block_size, .scales = scales, .zeros = zeros};
+    c.turned = is_signed(p->type_b) ? 1 << (plan->bits - 1) : 0;
+    int64_t from, to;
+    cpu_team_share(p->n, thread, threads, &from, &to);
+    for (int64_t n = from; n < to; n++) {
+        c.codes = (const uint8_t *)j->args->tensors[GEMM_B] + n * plan->column_bytes;
+        read_scales(j, n, scales, zeros);
+        for (int64_t i = 0, together; i < j->rows; i += together) {
+            together = j->rows - i >= ROWS ? ROWS : 1;
+            (together == ROWS ? four : one)(&c, j->a + i * p->k, p->k, sums);
+            for (int r = 0; r < together; r++)
+                cpu_number_store(p->type_c, j->args->tensors[GEMM_C], (j->row + i + r) * p->ldc + n, (double)sums[r]);
+        }
     }
 }
 
@@ -154,27 +220,15 @@ static scout_answer pack(scout_plan *plan, const void *weight, void *packed, voi
     return SCOUT_OK;
 }
 
-static void multiply_columns(void *context, int thread, int threads) {
-    const blocks_job *j = context;
-    const gemm_problem *p = &j->plan->p;
-    float *column = j->columns + thread * p->k, sums[ROWS];
-    int64_t from, to;
-    cpu_team_share(p->n, thread, threads, &from, &to);
-    for (int64_t n = from; n < to; n++) {
-        widen_column(j, n, column);
-        for (int64_t i = 0, together; i < j->rows; i += together) {
-            together = j->rows - i >= ROWS ? ROWS : 1;
-            (together == ROWS ? j->plan->k.four : j->plan->k.one)(j->a + i * p->k, p->k, p->k, column, sums);
-            for (int r = 0; r < together; r++)
-                cpu_number_store(p->type_c, j->args->tensors[GEMM_C], (j->row + i + r) * p->ldc + n, (double)sums[r]);
-        }
-    }
-}
-
 /* --- the candidate --- */
 
+/* Scales and zero points of a column, for every thread. */
+static int64_t scales_of(const gemm_problem *p) {
+    return p->block_size > 0 ? 2 * cpu_team_size() * ((p->k + p->block_size - 1) / p->block_size) : 0;
+}
+
 static int64_t rows_that_fit(const gemm_problem *p, uint64_t limit) {
-    const int64_t fit = (int64_t)(limit / sizeof(float)) / p->k - cpu_team_size();
+    const int64_t fit = ((int64_t)(limit / sizeof(float)) - scales_of(p)) / p->k;
     return fit < p->m ? fit : p->m;
 }
 
@@ -190,8 +244,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (p.block_size < 1 || (bits_of(p.type_b) == 4 && !even) || scales < 0)
         return scout_say(why, SCOUT_NO, "feature", "reads blocks of an even number of weights, with a scale each");
     if (rows_that_fit(&p, op->workspace_limit) < 1)
-        return scout_say(why, SCOUT_NO, "memory", "a row of %lld numbers and one for each thread exceed the workspace",
-                         (long long)p.k);
+        return scout_say(why, SCOUT_NO, "memory",
+                         "a row of %lld numbers and scales for each thread exceed the workspace", (long long)p.k);
     cpu_gemm_tail tail;
     return gemm_has_epilogue(&p) ? cpu_gemm_tail_of(op, &tail, why) : SCOUT_OK;
 }
@@ -210,7 +264,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     if (gemm_has_epilogue(&plan->p) && cpu_gemm_tail_of(op, &plan->tail, why) != SCOUT_OK) return SCOUT_NO;
     needs->packs = plan->p.trans_b ? 0 : GEMM_B + 1;
     needs->pack_bytes = plan->p.trans_b ? 0 : (uint64_t)(plan->p.n * plan->column_bytes);
-    needs->workspace_bytes = (uint64_t)((plan->rows_at_once + cpu_team_size()) * plan->p.k) * sizeof(float);
+    needs->workspace_bytes = (uint64_t)(plan->rows_at_once * plan->p.k + scales_of(&plan->p)) * sizeof(float);
     return SCOUT_OK;
 }
 
@@ -218,7 +272,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     const gemm_problem *p = &plan->p;
     blocks_job job = {.plan = plan, .args = args, .a = args->workspace};
     (void)why;
-    job.columns = job.a + plan->rows_at_once * p->k;
+    job.scales = job.a + plan->rows_at_once * p->k;
     for (; job.row < p->m; job.row += job.rows) {
         job.rows = p->m - job.row < plan->rows_at_once ? p->m - job.row : plan->rows_at_once;
         cpu_team_run(widen_rows, &job);
