@@ -33,20 +33,25 @@ static bool alike(fusion_maker *m, int part) {
     if (p.batch != 1 || p.weight != GEMM_B || (p.bias && strcmp(p.bias, "n") != 0) ||
         op_number(&m->ops[part], "residual", 0) != 0)
         return fusion_refuse(m, "feature", "only plain products with a weight on the right side can lie side by side");
+    if ((p.type_b == SCOUT_INT4 || p.type_b == SCOUT_UINT4) && p.n % 2 != 0)
+        return fusion_refuse(m, "layout", "its products' weights would begin within a byte");
     return true;
 }
 
 /* Part k's slices begin behind `before` columns; result: where its own goes, NULL: into the wide one. */
 static void put_product(fusion_maker *m, const wide *w, int part, int64_t before, const char *result) {
     const gemm_problem p = gemm_problem_of(&m->ops[part]);
-    const int bias = op_tensor(&m->ops[part], "bias"), scales = op_tensor(&m->ops[part], "scales");
+    static const char *const of_blocks[] = {"scales", "b_zero"};
+    const int bias = op_tensor(&m->ops[part], "bias");
     if (w->batch || p.trans_b) /* all of it, or [N,K]: whole rows */
         fusion_put(m, part, GEMM_B, "b", checked_mul(before, p.k), 0);
     else
         fusion_put(m, part, GEMM_B, "b", before, w->width);
     if (bias >= 0) fusion_put(m, part, bias, "bias", before, 0);
-    if (scales >= 0 && p.block_size > 0)
-        fusion_put(m, part, scales, "scales", checked_mul(before, p.k / p.block_size), 0);
+    for (int k = 0; k < 2 && p.block_size > 0; k++) {
+        const int tensor = op_tensor(&m->ops[part], of_blocks[k]);
+        if (tensor >= 0) fusion_put(m, part, tensor, of_blocks[k], checked_mul(before, p.k / p.block_size), 0);
+    }
     if (result)
         fusion_put(m, part, GEMM_C, result, 0, 0);
     else if (w->batch)

@@ -4,6 +4,7 @@
 
 #include "common/checked.h"
 #include "common/opcost.h"
+#include "scout/op/gemm.h"
 
 #include <string.h>
 
@@ -106,9 +107,13 @@ static void finish_gemm(const operation_reader *r, const operation_precision_row
     opcost_gemm(rec);
     rec->bytes_read = checked_add(dtype_bytes(rec->type, checked_mul(batch_a, checked_mul(m, k))),
                                   dtype_bytes(b, checked_mul(batch_b, checked_mul(n, k))));
-    if (block > 0)
-        rec->bytes_read =
-            checked_add(rec->bytes_read, dtype_bytes(rec->type, checked_mul(n, checked_ceil_div(k, block))));
+    const bool few = gemm_widens((uint32_t)rec->type, (uint32_t)rec->weight_type);
+    if (few || block > 0) {
+        const int64_t blocks = checked_mul(n, block > 0 ? checked_ceil_div(k, block) : 1);
+        rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(rec->type, blocks));
+        if (few && oprec_int(rec, "zero_points", 0))
+            rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(b, blocks));
+    }
     rec->bytes_written = dtype_bytes(out, checked_mul(batch, checked_mul(m, n)));
     rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(out, gemm_bias(rec, m, n, batch)));
     if (oprec_int(rec, "residual", 0)) rec->bytes_read = checked_add(rec->bytes_read, rec->bytes_written);

@@ -174,7 +174,7 @@ static bool add_zeros(builder *b, scout_why *why) {
 /* A weight of 4 or 8 bits has a scale for each block along K, or column, and may have a zero point for it. */
 static bool check_blocks(const scout_op *op, scout_why *why) {
     const int64_t k = op->shape[2], block = op_number(op, "block_size", 0);
-    const bool even = op->weight == SCOUT_INT8 || op->weight == SCOUT_UINT8 || k % 2 == 0;
+    const bool four = op->weight == SCOUT_INT4 || op->weight == SCOUT_UINT4;
     if (!gemm_widens(op->input, op->weight)) {
         if (op_number(op, "zero_points", 0) != 0)
             return kind_tensors_refuse(why, "feature", "zero points of a quantised weight are not covered");
@@ -183,8 +183,13 @@ static bool check_blocks(const scout_op *op, scout_why *why) {
     }
     if (!text_is(op, "weight_side", "b"))
         return kind_tensors_refuse(why, "layout", "a weight of few bits must be the right side");
-    if (block < 0 || (block > 0 && k % block != 0) || !even)
-        return kind_tensors_refuse(why, "feature", "K is no multiple of the weight's block size");
+    if (block < 0 || (block > 0 && k % block != 0))
+        return kind_tensors_refuse(why, "feature", "K, %lld, is no multiple of the weight's block size, %lld",
+                                   (long long)k, (long long)block);
+    if (four && (k % 2 != 0 || block % 2 != 0))
+        return kind_tensors_refuse(why, "feature", "a weight of 4 bits is covered for an even K and even blocks");
+    if (op_number(op, "batch", 1) != 1)
+        return kind_tensors_refuse(why, "feature", "batches with a weight of few bits are not covered");
     return true;
 }
 

@@ -27,6 +27,7 @@ static const double FILL_SHARE = 0.02;    /* of a budget, that such a pass may t
 static const double AWAITED_SECONDS = 3;  /* so long before the end nothing is waited for that is prepared beside */
 static const double AWAITED_SHARE = 0.2;  /* of a budget: so long at most */
 static const double LEAST_SECONDS = 0.01; /* of a first pass; of what is cached it is not known */
+static const double LATER_ROOT = 0.1;     /* before any was made: a later pass's seconds by the root of a first one's */
 
 /* ---- the budget ---- */
 
@@ -215,9 +216,13 @@ static double pass_seconds(const run_item *i, double seconds_per_root) {
     return i->passes > 0 ? i->passes_s / i->passes : seconds_per_root * sqrt(fmax(i->first_s, LEAST_SECONDS));
 }
 
+static bool is_elsewhere(const run *r, const run_item *i, int device) {
+    return i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1;
+}
+
 /* Before the first look nothing is known of how well a figure is known. Where the time that is left is too short for
- * all to get there: the share of the model's time from which on they do. */
-static double least_share(run *r, double model_us, double wide, double left_s) {
+ * all of a device to get there: the share of the model's time from which on they do. */
+static double least_share(run *r, int device, double model_us, double wide, double left_s) {
     budget_wish *const all = isfinite(left_s) ? malloc(((size_t)r->item_count + 1) * sizeof *all) : NULL;
     double seconds = 0, roots = 0;
     size_t count = 0;
@@ -226,11 +231,11 @@ static double least_share(run *r, double model_us, double wide, double left_s) {
         const run_item *i = &r->items[k];
         seconds += i->passes_s, roots += i->passes * sqrt(fmax(i->first_s, LEAST_SECONDS));
     }
-    const double per_root = roots > 0 ? seconds / roots : 0;
+    const double per_root = roots > 0 ? seconds / roots : LATER_ROOT;
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         const int passes = figures_passes(i->measurement);
-        if (passes >= FILLS || !wants_pass(r, i, passes + 1, model_us, wide)) continue;
+        if (is_elsewhere(r, i, device) || passes >= FILLS || !wants_pass(r, i, passes + 1, model_us, wide)) continue;
         all[count++] = (budget_wish){run_search_share(r, i, model_us), (FILLS - passes) * pass_seconds(i, per_root)};
     }
     const double least = budget_afforded(all, count, left_s);
@@ -245,8 +250,7 @@ static run_item *of_passes(run *r, int device, double model_us, double wide, dou
     for (int k = 0; k < r->item_count; k++) {
         run_item *i = &r->items[k];
         const int pass = figures_passes(i->measurement) + 1;
-        if (i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1) continue;
-        if (!wants_pass(r, i, pass, model_us, wide)) continue;
+        if (is_elsewhere(r, i, device) || !wants_pass(r, i, pass, model_us, wide)) continue;
         if (pass <= FILLS && run_search_share(r, i, model_us) < least) continue;
         i->turn = (int)(mix_bits((uint64_t)pass * 65536 + (uint64_t)k) >> 34);
         if (chosen && (pass > fewest || (pass == fewest && i->turn >= chosen->turn))) continue;
@@ -274,7 +278,7 @@ static run_item *next_pass(run *r, int device) {
     if (!r->looked_at_plan) look_at_plan(r);
     r->looked_at_plan = true;
     do {
-        const double least = least_share(r, model_us, wide, r->device_count * (end_s - now));
+        const double least = least_share(r, device, model_us, wide, end_s - now);
         run_item *const chosen = of_passes(r, device, model_us, wide, least);
         if (chosen) return chosen;
     } while (look_at_plan(r));

@@ -39,8 +39,16 @@ scout --device scripted:2 --ceilings --cache-dir theirs
 export CEILING_SCOUT_SCRIPTED_SLOW_US=20000
 scout ops.json -o once --device scripted:2 --cache-dir theirs --budget 5 # of which a loaded machine takes a part
 check "a budget that ends early: every operation has a figure" passes once 1 4
-check "a budget that ends early: what is heavy is looked at first" python3 "$ROOT/tests/scout/reports.py" heavy_first once
 check "a budget that ends early: exit 0" exits 0
+python3 - >one_heavy.json <<'END'
+import json
+shapes = {f"op{k}": [16, 16 + k, 16] for k in range(10)} | {"heavy": [64, 256, 64]}
+print(json.dumps({name: {"op": "gemm", "shape": shape, "dtype": "fp32"} for name, shape in shapes.items()}))
+END
+CEILING_SCOUT_SCRIPTED_SLOW_US=12000 scout one_heavy.json -o one_heavy --device scripted:2 --no-cache --cache-dir theirs \
+    --budget 8
+check "a budget that ends early: what is heavy is looked at first" \
+    python3 "$ROOT/tests/scout/reports.py" heavy_first one_heavy heavy
 cp -r once kept
 scout ops.json -o cached --device scripted:2 --cache-dir theirs --budget 30
 check "more budget: more passes" passes cached 2 13

@@ -137,7 +137,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     const gemm_problem p = gemm_problem_of(op);
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
-    if (p.block_size > 0) return scout_say(why, SCOUT_NO, "feature", "weights quantised in blocks are not supported");
+    if (p.block_size > 0) return scout_say(why, SCOUT_NO, "feature", "weights with scales are not supported");
     if (gemm_has_zeros(&p) || p.quant.zero_weight)
         return scout_say(why, SCOUT_NO, "feature", "zero points and scales as tensors are not supported");
     if (cpu_onednn_plan_type(p.type_a) == dnnl_data_type_undef ||

@@ -206,17 +206,32 @@ static void multiply_columns(void *context, int thread, int threads) {
     }
 }
 
-static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
-    const gemm_problem *p = &plan->p;
+typedef struct packing {
+    const scout_plan *plan;
+    const void *weight;
+    char *packed;
+} packing;
+
+/* Neighbouring columns lie in the same lines of the cache. */
+static void pack_columns(void *context, int thread, int threads) {
+    const packing *j = context;
+    const gemm_problem *p = &j->plan->p;
     double some[PIECE];
-    (void)stream, (void)why;
-    for (int64_t n = 0; n < p->n; n++)
-        for (int64_t k = 0; k < p->k; k += PIECE) {
+    int64_t from, to;
+    cpu_team_share(p->n, thread, threads, &from, &to);
+    for (int64_t k = 0; k < p->k; k += PIECE)
+        for (int64_t n = from; n < to; n++) {
             const int64_t here = p->k - k < PIECE ? p->k - k : PIECE;
-            cpu_number_load(p->type_b, weight, k * p->ldb + n, p->ldb, here, some);
+            cpu_number_load(p->type_b, j->weight, k * p->ldb + n, p->ldb, here, some);
             for (int64_t u = 0; u < here; u++)
-                cpu_number_store(p->type_b, (char *)packed + n * plan->column_bytes, k + u, some[u]);
+                cpu_number_store(p->type_b, j->packed + n * j->plan->column_bytes, k + u, some[u]);
         }
+}
+
+static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
+    packing job = {plan, weight, packed};
+    (void)stream, (void)why;
+    cpu_team_run(pack_columns, &job);
     return SCOUT_OK;
 }
 

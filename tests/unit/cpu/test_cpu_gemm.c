@@ -206,6 +206,8 @@ static void a_weight_of_few_bits_is_multiplied_or_refused(void) {
         for (int more = 0; more < 8; more++) {
             w.type_b = weights[more / 2], w.zeros = more % 2;
             w.n = more % 2 ? 129 : 130; /* a row may begin within a byte */
+            if (more == 5) w.k = 255, w.block = 51;
+            if (more == 6) w.k = 240, w.block = 48;
             run_all(&w, k + (size_t)more, tallies);
         }
     }

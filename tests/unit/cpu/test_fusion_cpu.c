@@ -71,6 +71,8 @@ static const char *const products[] = {"\"gemm+bias\",\"ops\":[\"g\",\"bias\"],\
                                        "\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gq\",\"gq\"],\"saved_bytes\":8",
                                        "\"gemm+gemm shared input\",\"ops\":[\"gq\",\"gv\"],\"saved_bytes\":8",
                                        "\"gemm+gemm shared input\",\"ops\":[\"gt\",\"gu\"],\"saved_bytes\":8",
+                                       "\"gemm+gemm shared input\",\"ops\":[\"z4\",\"y4\"],\"saved_bytes\":8",
+                                       "\"gemm+gemm shared input\",\"ops\":[\"z8\",\"y8\"],\"saved_bytes\":8",
                                        "\"gemm+gemm shared input+bias\",\"ops\":[\"gq\",\"gq\",\"addq\",\"addq\"],"
                                        "\"saved_bytes\":8",
                                        "\"gemm+gemm shared input+bias\",\"ops\":[\"g1\",\"g1\",\"add1\",\"add1\"],"
