@@ -225,13 +225,15 @@ static inline int scout_dispatch_customary(const char *name, const int64_t *numb
         const char *name;
         int64_t number;
     } known[] = {
-        {"batch", 1},       {"bias", 0},           {"dilation", 1},      {"directions", 1},
-        {"global", 0},      {"group", 1},          {"indices_out", 0},   {"initial_state", 0},
-        {"inner", 1},       {"input_bias", 0},     {"interleaved", 0},   {"lengths", 0},
-        {"offset_mask", 0}, {"output_padding", 0}, {"packed_tokens", 0}, {"pads", 0},
-        {"peephole", 0},    {"qk_norm", 0},        {"residual", 0},      {"residual_out", 0},
-        {"rotary", 0},      {"scores_out", 0},     {"sink", 0},          {"stride", 1},
-        {"training", 0},    {"transposed", 0},     {"zero_points", 0},   {"weight_rearranged", 0},
+        {"batch", 1},       {"bias", 0},           {"dilation", 1},
+        {"directions", 1},  {"global", 0},         {"group", 1},
+        {"indices_out", 0}, {"initial_state", 0},  {"inner", 1},
+        {"input_bias", 0},  {"interleaved", 0},    {"lengths", 0},
+        {"offset_mask", 0}, {"output_padding", 0}, {"packed_tokens", 0},
+        {"pads", 0},        {"peephole", 0},       {"qk_norm", 0},
+        {"residual", 0},    {"residual_out", 0},   {"scores_out", 0},
+        {"sink", 0},        {"stride", 1},         {"training", 0},
+        {"transposed", 0},  {"zero_points", 0},    {"weight_rearranged", 0},
     };
     size_t k = 0;
     while (k < sizeof known / sizeof known[0] && strcmp(known[k].name, name) != 0) k++;

@@ -1,9 +1,10 @@
-/* The run: read, infer, lower, match, fuse, collect, write. Owns the arena, the guard and the mapped file, and gives
- * all three back however the run ends. */
+/* The run: read, infer, expand, lower, match, fuse, collect, write. Owns the arena, the guard and the mapped file, and
+ * gives all three back however the run ends. */
 #include "extract/extract_run.h"
 
 #include "common/clock.h"
 #include "common/files.h"
+#include "extract/infer/expand.h"
 #include "extract/infer/infer.h"
 #include "extract/match/match_patterns.h"
 #include "extract/ops/collect.h"
@@ -151,6 +152,7 @@ static void run_work(run *r) {
     r->model = m;
     show_stage(r, "inferring shapes");
     infer_model(m);
+    expand_model(m);
     const catalog *c = catalogue(r, m);
     hide_stage(r);
     for (size_t k = 0; k < m->warning_count; k++) status_print(stderr, "extract_ops", "warning: ", m->warnings[k]);

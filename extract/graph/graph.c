@@ -1,4 +1,4 @@
-/* Asking nodes for their attributes, and keeping the run's warnings. */
+/* Asking nodes for their attributes, linking tensors to their users, and keeping the run's warnings. */
 #include "extract/graph/graph.h"
 
 #include <stdio.h>
@@ -18,6 +18,27 @@ void graph_warn(model *m, const char *format, ...) {
     arena_grow(m->arena, &items, &m->warning_cap, m->warning_count, sizeof *m->warnings);
     m->warnings = items;
     m->warnings[m->warning_count++] = arena_strndup(m->arena, text, strlen(text));
+}
+
+/* Every use of a tensor: counted first, so that all lists lie side by side in one piece of memory. */
+void graph_link_users(const model *m) {
+    int64_t uses = 0;
+    for (int64_t k = 0; k < m->tensor_count; k++) m->tensors[k]->user_count = 0;
+    for (int64_t k = 0; k < m->node_count; k++)
+        for (int j = 0; j < m->nodes[k]->in_count; j++)
+            if (m->nodes[k]->in[j]) m->nodes[k]->in[j]->user_count++, uses++;
+    node **next = arena_array(m->arena, node *, uses);
+    for (int64_t k = 0; k < m->tensor_count; k++) {
+        tensor *t = m->tensors[k];
+        t->users = next;
+        next += t->user_count;
+        t->user_count = 0;
+    }
+    for (int64_t k = 0; k < m->node_count; k++)
+        for (int j = 0; j < m->nodes[k]->in_count; j++) {
+            tensor *t = m->nodes[k]->in[j];
+            if (t) t->users[t->user_count++] = m->nodes[k];
+        }
 }
 
 const attr *graph_attr_any(const node *n, const char *name) {

@@ -145,6 +145,7 @@ struct model {
 };
 
 __attribute__((format(printf, 2, 3))) void graph_warn(model *m, const char *format, ...);
+void graph_link_users(const model *m); /* sets the users of all tensors */
 /* NULL where absent, of another kind, or where the node is a misfit. */
 const attr *graph_attr(const node *n, const char *name, attr_kind kind);
 const attr *graph_attr_any(const node *n, const char *name); /* of any kind; NULL where absent */

@@ -185,6 +185,17 @@ void infer_graph(model *m, graph *g) {
     for (int k = 0; k < g->node_count; k++) infer_node(m, g->nodes[k]);
 }
 
+bool infer_made(model *m, node *n) {
+    jmp_buf env;
+    infer_state state = {.soft = &env};
+    m->infer = &state;
+    if (setjmp(env) == 0) infer_node(m, n);
+    m->infer = NULL;
+    bool fits = !n->misfit;
+    for (int k = 0; k < n->out_count; k++) fits = fits && info_shaped(n->out[k]->info);
+    return fits;
+}
+
 static void give_up_from(graph *g) {
     for (int k = 0; k < g->node_count; k++) {
         node *n = g->nodes[k];

@@ -88,6 +88,9 @@ const char *infer_reason(infer *c, char *text);
  * NULL where that can't be said. */
 void infer_bound(infer *c);
 
+/* Infers a node that is not the model's own. False where it does not fit, or an output's shape is not known. */
+bool infer_made(model *m, node *n);
+
 /* Fails where a node's output i can't be. */
 void infer_check_dims(infer *c, int i, const info *x);
 

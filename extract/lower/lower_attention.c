@@ -97,11 +97,10 @@ void lower_attention(work *w) {
 
 /* ---- com.microsoft ---- */
 
-/* Which inputs of an operator mean what; -1: it has no such input. */
+/* Which inputs of an operator mean what; -1: it has no such input. Queries, keys and values are the first three: those
+ * that come in one, or that the operator projects by itself, infer/expand.c took apart. */
 typedef struct ms_form {
     const char *op_type;
-    int weight; /* projects the input to queries, keys and values inside the operator */
-    int key, value;
     int mask; /* lengths, or a mask over keys */
     int additive;
     int past;  /* of keys; values follow */
@@ -109,86 +108,47 @@ typedef struct ms_form {
     bool total_is_past;
     bool packed_tokens; /* padding is removed: the batch and the longest sequence come from `offsets` */
     int offsets;
-    int bias; /* of queries, keys and values */
 } ms_form;
+
+enum { MS_KEY = 1, MS_VALUE };
 
 /* clang-format off */
 static const ms_form forms[] = {
-    /* operator, weight, key, value, mask, additive, past, total, is past, packed, offsets, bias */
-    {"Attention", 1, -1, -1, 3, 5, 4, 6, true, false, -1, 2},
-    {"DecoderMaskedMultiHeadAttention", -1, 1, 2, 3, 4, 5, 7, true, false, -1, 10},
-    {"GroupQueryAttention", -1, 1, 2, 5, 10, 3, 6, false, false, -1, -1},
-    {"MultiHeadAttention", -1, 1, 2, 4, 5, 6, 8, true, false, -1, 3},
-    {"PackedAttention", 1, -1, -1, 4, 5, -1, -1, false, true, 3, 2},
-    {"PackedMultiHeadAttention", -1, 1, 2, 5, 6, -1, -1, false, true, 4, 3},
-    {"QAttention", 1, -1, -1, 5, -1, 8, -1, false, false, -1, 2},
+    /* operator, mask, additive, past, total, is past, packed, offsets */
+    {"Attention", 3, 5, 4, 6, true, false, -1},
+    {"DecoderMaskedMultiHeadAttention", 3, 4, 5, 7, true, false, -1},
+    {"GroupQueryAttention", 5, 10, 3, 6, false, false, -1},
+    {"MultiHeadAttention", 4, 5, 6, 8, true, false, -1},
+    {"PackedAttention", 4, 5, -1, -1, false, true, 3},
+    {"PackedMultiHeadAttention", 5, 6, -1, -1, false, true, 4},
+    {"QAttention", 5, -1, 8, -1, false, false, -1},
 };
 /* clang-format on */
 
-static void ms_set_projection(work *w, const ms_form *f, int64_t rows) {
-    cost_weight found;
-    const tensor *in = cost_in(w, 0), *weight = cost_in(w, f->weight);
-    const int64_t made[3] = {rows, cost_dim(weight, -1), cost_dim(in, -1)};
-    if (!weight) return;
-    oprec_set_ints(&w->rec, w->arena, "projection", 3, made);
-    const int64_t macs = cost_product(made, 0, 3);
-    w->rec.macs = checked_add(w->rec.macs, macs);
-    w->rec.flops = checked_add(w->rec.flops, checked_mul(2, macs));
-    if (!cost_trace(w, w->node->in[f->weight], &found)) return;
-    w->weight = found.root;
-    w->rec.weight_type = found.type;
-}
-
-/* Sizes of heads where the operator projects for itself: the weight is [in, q + k + v], all alike unless told. */
-static void ms_read_projected(const work *w, const ms_form *f, cost_attention *a) {
-    const attr *sizes = graph_attr(w->node, "qkv_hidden_sizes", ATTR_INTS);
-    const bool told = sizes && sizes->n == 3 && sizes->ints;
-    const int64_t all = cost_dim(cost_in(w, f->weight), -1);
-    a->kv_heads = a->heads;
-    a->head = (told ? sizes->ints[0] : all / 3) / a->heads;
-    a->v_head = (told ? sizes->ints[2] : all / 3) / a->heads;
-    a->kv_len = a->q_len;
-}
-
-/* Queries alone are [B, S, H * D]; keys and values may be packed with them, or with each other. */
+/* [B, S, H * D] or [B, H, S, D]; of packed tokens, [T, H * D], or [T, H, 3, D] of all three. */
 static void ms_read_operands(const work *w, const ms_form *f, cost_attention *a) {
-    const tensor *q = cost_in(w, 0), *k = cost_in(w, f->key), *v = cost_in(w, f->value);
+    const tensor *q = cost_in(w, 0), *k = cost_in(w, MS_KEY) ? cost_in(w, MS_KEY) : q,
+                 *v = cost_in(w, MS_VALUE) ? cost_in(w, MS_VALUE) : k;
     const int64_t told = graph_attr_int(w->node, "kv_num_heads", 0);
-    a->kv_heads = told > 0 ? told : a->heads;
-    const int heads_at = f->packed_tokens ? 1 : 2;
-    const bool split = cost_rank(q) == heads_at + 3; /* …, H, 3, D */
-    const int64_t parts = !k && !split ? checked_add(a->heads, checked_mul(2, a->kv_heads)) : a->heads;
-    a->head = split ? cost_dim(q, -1) : parts > 0 ? cost_dim(q, -1) / parts : 0;
-    a->v_head = a->head;
-    a->kv_len = a->q_len;
-    if (f->packed_tokens || !k) return;
-    if (cost_rank(k) == 4)
-        a->kv_len = cost_dim(k, 2); /* [B, H, L, D] */
-    else
-        a->kv_len = cost_dim(k, 1);
-    if (cost_rank(v) == 3 && a->kv_heads > 0)
-        a->v_head = cost_dim(v, 2) / a->kv_heads;
-    else if (cost_rank(v) == 4)
-        a->v_head = cost_dim(v, 3);
+    int64_t heads, len;
+    if (f->packed_tokens) {
+        a->kv_heads = a->heads;
+        a->head = cost_rank(q) == 4 ? cost_dim(q, -1) : cost_dim(q, -1) / a->heads;
+        a->v_head = cost_rank(v) == 2 ? cost_dim(v, -1) / a->heads : a->head;
+        a->kv_len = a->q_len;
+        return;
+    }
+    read_heads(q, a->heads, &a->heads, &a->q_len, &a->head);
+    read_heads(k, told > 0 ? told : a->heads, &a->kv_heads, &a->kv_len, &len);
+    read_heads(v, a->kv_heads, &heads, &len, &a->v_head);
 }
 
 /* What is done on the way beside the attention itself, and how its operands lie. */
 static void ms_set_options(work *w, const ms_form *f) {
-    const tensor *key = f->key >= 0 ? cost_in(w, f->key) : NULL;
     const bool grouped = strcmp(f->op_type, "GroupQueryAttention") == 0;
-    if (f->bias >= 0 && cost_in(w, f->bias)) oprec_set_int(&w->rec, "bias", 1);
     if (grouped && cost_in(w, 11)) oprec_set_int(&w->rec, "sink", 1);
     if (grouped && cost_in(w, 14)) oprec_set_int(&w->rec, "qk_norm", 1);
-    if (graph_attr_int(w->node, "do_rotary", 0)) {
-        enum { COS = 7, SIN = 8 };
-        const int64_t positions = checked_mul(w->rec.shape[0], w->rec.shape[2]);
-        oprec_set_int(&w->rec, "rotary", 1);
-        for (int slot = COS; grouped && slot <= SIN; slot++)
-            cost_share(w, cost_in(w, slot), positions, cost_dim(cost_in(w, slot), 0));
-    }
     if (cost_rank(cost_in(w, 0)) == 3) w->rec.layout = "bshd";
-    if (f->weight < 0 && !key) oprec_set_text(&w->rec, "packed", "qkv");
-    if (cost_rank(key) == 5) oprec_set_text(&w->rec, "packed", "kv");
     if (f->packed_tokens) oprec_set_int(&w->rec, "packed_tokens", 1);
 }
 
@@ -216,13 +176,24 @@ static void ms_read_past(work *w, const ms_form *f, cost_attention *a) {
     attention_share_cache(w, both, fresh, a->kv_len);
 }
 
+/* A mask over keys is the same for all heads, and [B, K] for all queries, too. */
+static void ms_set_keys(const work *w, cost_attention *a, const tensor *mask) {
+    const int rank = cost_rank(mask);
+    set_mask_shape(a, mask);
+    if (rank != 2 && rank != 3) return;
+    int64_t *dims = arena_array(w->arena, int64_t, 4);
+    dims[0] = cost_dim(mask, 0), dims[1] = 1, dims[2] = rank == 3 ? cost_dim(mask, 1) : 1, dims[3] = cost_dim(mask, -1);
+    a->mask_rank = 4;
+    a->mask_dims = dims;
+}
+
 static void ms_read_mask(const work *w, const ms_form *f, cost_attention *a) {
     const node *n = w->node;
     const tensor *mask = f->mask >= 0 ? cost_in(w, f->mask) : NULL,
                  *additive = f->additive >= 0 ? cost_in(w, f->additive) : NULL;
-    const bool causal = strcmp(f->op_type, "GroupQueryAttention") == 0 ? graph_attr_int(n, "causal", 1) != 0
-                                                                       : graph_attr_int(n, "unidirectional", 0) != 0;
-    const bool lengths = f->packed_tokens || cost_rank(mask) == 1;
+    const bool grouped = strcmp(f->op_type, "GroupQueryAttention") == 0, /* whose lengths may be [B, 1] */
+        causal = grouped ? graph_attr_int(n, "causal", 1) != 0 : graph_attr_int(n, "unidirectional", 0) != 0,
+               lengths = f->packed_tokens || grouped || cost_rank(mask) == 1;
     a->mask = causal     ? (mask || additive || lengths ? "causal+padding" : "causal")
               : additive ? "additive"
               : lengths  ? "lengths"
@@ -231,7 +202,7 @@ static void ms_read_mask(const work *w, const ms_form *f, cost_attention *a) {
     if (additive)
         set_mask_shape(a, additive);
     else if (mask && !lengths)
-        set_mask_shape(a, mask);
+        ms_set_keys(w, a, mask);
 }
 
 void lower_attention_ms(work *w) {
@@ -251,14 +222,10 @@ void lower_attention_ms(work *w) {
     const int64_t window = graph_attr_int(n, "local_window_size", -1);
     if (window > 0) a.window = window;
     if (!cost_shaped(q) || !cost_shaped(offsets) || a.heads < 1) return;
-    if (f->weight >= 0)
-        ms_read_projected(w, f, &a);
-    else
-        ms_read_operands(w, f, &a);
+    ms_read_operands(w, f, &a);
     ms_read_past(w, f, &a);
     ms_read_mask(w, f, &a);
     cost_set_attention(w, &a);
     ms_set_options(w, f);
     cost_boundary(w);
-    if (f->weight >= 0) ms_set_projection(w, f, cost_product(q->info->dims, 0, q->info->rank - 1));
 }

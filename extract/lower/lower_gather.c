@@ -109,34 +109,3 @@ void lower_scatter(work *w) {
     set_index_type(w, index);
     cost_boundary(w);
 }
-
-/* Three tables (words, positions, kinds), summed and normalised: one pass. */
-void lower_embed_norm(work *w) {
-    const tensor *ids = cost_in(w, 0), *out = cost_out(w, 0), *words = cost_in(w, 2);
-    const int64_t rows = ids ? info_count(ids->info) : 0, cols = cost_dim(out, -1);
-    cost_set_rows(w, OP_EMBEDDING, "embed_norm", rows, cols, opcost_per_element(OP_NORM, "layer") + 2);
-    cost_set_types(w, out, out);
-    oprec_set_int(&w->rec, "table", cost_dim(words, 0));
-    cost_weight table;
-    if (words && cost_trace(w, w->node->in[2], &table)) {
-        w->weight = table.root;
-        w->rec.weight_type = table.type;
-    }
-    /* without ids of their own, positions are those of one sequence */
-    const int64_t positions =
-        strcmp(w->node->op_type, "EmbedLayerNormalization") == 0 && cost_in(w, 8) ? rows : cost_dim(ids, -1);
-    const int64_t taken[3] = {rows, positions, rows};
-    for (int k = 0; k < 3; k++) {
-        const tensor *t = cost_in(w, 2 + k);
-        const int64_t all = cost_dim(t, 0);
-        w->rec.bytes_read = checked_add(w->rec.bytes_read, share(cost_bytes(w, t), smaller(taken[k], all), all));
-    }
-    if (cost_in(w, 4)) oprec_set_int(&w->rec, "segments", cost_dim(cost_in(w, 4), 0));
-    oprec_set_int(&w->rec, "positions", cost_dim(cost_in(w, 3), 0));
-    set_index_type(w, ids);
-    static const int whole[] = {0, 1, 5, 6, 7, 8}; /* ids, scale and bias, mask */
-    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
-        w->rec.bytes_read = checked_add(w->rec.bytes_read, cost_bytes(w, cost_in(w, whole[k])));
-    for (int k = 0; k < w->node->out_count; k++)
-        w->rec.bytes_written = checked_add(w->rec.bytes_written, cost_bytes(w, w->node->out[k]));
-}

@@ -16,7 +16,6 @@ static const struct {
     const char *quant;            /* how its bytes are meant; NULL: nothing is quantised */
     int a_zero, b_zero, b_scales; /* slots; 0: none */
 } products[] = {
-    {"DynamicQuantizeMatMul", 0, 1, 4, true, "dynamic", 0, 3, 2},
     {"FusedGemm", 0, 1, 2, false, NULL, 0, 0, 0},
     {"FusedMatMul", 0, 1, -1, false, NULL, 0, 0, 0},
     {"FusedMatMulActivation", 0, 1, -1, false, NULL, 0, 0, 0},

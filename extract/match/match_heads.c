@@ -278,8 +278,7 @@ bool match_attention_operands(match *m, node *n) {
     const int64_t heads = r->shape[1], rows = r->shape[2], size = r->shape[3],
                   kv_heads = oprec_int(r, "kv_heads", heads), keys = oprec_int(r, "kv_len", rows),
                   v_head = oprec_int(r, "v_head", size);
-    if (r->field_count + HEADS_SIDES > OPREC_MAX_FIELDS || oprec_field(r, "packed") ||
-        oprec_field(r, "packed_tokens") || oprec_field(r, "projection") || n->in_count < 3)
+    if (r->field_count + HEADS_SIDES > OPREC_MAX_FIELDS || oprec_field(r, "packed_tokens") || n->in_count < 3)
         return false;
     if (!set_operand(&sides[HEADS_Q], n->in[0], r, heads, rows, size) || !sides[HEADS_Q].told ||
         !set_operand(&sides[HEADS_K], n->in[1], r, kv_heads, keys, size) ||

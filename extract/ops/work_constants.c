@@ -12,7 +12,6 @@ static const struct {
     int slot;
     const char *role;
 } rows[] = {
-    {"Attention", 2, "bias"},
     {"BatchNormalization", 2, "bias"}, {"BatchNormalization", 3, "mean"}, {"BatchNormalization", 4, "variance"},
     {"CausalConvWithState", 2, "bias"},
     {"Conv", 2, "bias"},
@@ -23,10 +22,6 @@ static const struct {
     {"DynamicQuantizeLSTM", 7, "peephole"}, {"DynamicQuantizeLSTM", 8, "scales"},
     {"DynamicQuantizeLSTM", 9, "zero_points"}, {"DynamicQuantizeLSTM", 10, "recurrence_scales"},
     {"DynamicQuantizeLSTM", 11, "recurrence_zero_points"},
-    {"DynamicQuantizeMatMul", 2, "scales"}, {"DynamicQuantizeMatMul", 3, "zero_points"},
-    {"DynamicQuantizeMatMul", 4, "bias"},
-    {"EmbedLayerNormalization", 3, "positions"}, {"EmbedLayerNormalization", 4, "segments"},
-    {"EmbedLayerNormalization", 5, "scale"}, {"EmbedLayerNormalization", 6, "bias"},
     {"FusedConv", 2, "bias"},
     {"FusedGemm", 2, "bias"},
     {"GRU", 2, "recurrence"}, {"GRU", 3, "bias"},
@@ -48,8 +43,6 @@ static const struct {
     {"MoE", 3, "fc1_bias"}, {"MoE", 4, "fc2"}, {"MoE", 5, "fc2_bias"}, {"MoE", 6, "fc3"}, {"MoE", 7, "fc3_bias"},
     {"NhwcConv", 2, "bias"},
     {"NhwcFusedConv", 2, "bias"},
-    {"PackedAttention", 2, "bias"},
-    {"QAttention", 2, "bias"}, {"QAttention", 4, "scales"}, {"QAttention", 7, "zero_points"},
     {"QGemm", 4, "scales"}, {"QGemm", 5, "zero_points"}, {"QGemm", 6, "bias"},
     {"QLinearConv", 4, "scales"}, {"QLinearConv", 5, "zero_points"}, {"QLinearConv", 8, "bias"},
     {"QLinearMatMul", 4, "scales"}, {"QLinearMatMul", 5, "zero_points"},

@@ -59,26 +59,6 @@ static const char *producer(build *b, wire_span whole) {
     return *version ? arena_printf(b->arena, "%s %s", name, version) : name;
 }
 
-/* Every use of a tensor: counted first, so that all lists lie side by side in one piece of memory. */
-static void link_users(const model *m) {
-    int64_t uses = 0;
-    for (int64_t k = 0; k < m->node_count; k++)
-        for (int j = 0; j < m->nodes[k]->in_count; j++)
-            if (m->nodes[k]->in[j]) m->nodes[k]->in[j]->user_count++, uses++;
-    node **next = arena_array(m->arena, node *, uses);
-    for (int64_t k = 0; k < m->tensor_count; k++) {
-        tensor *t = m->tensors[k];
-        t->users = next;
-        next += t->user_count;
-        t->user_count = 0;
-    }
-    for (int64_t k = 0; k < m->node_count; k++)
-        for (int j = 0; j < m->nodes[k]->in_count; j++) {
-            tensor *t = m->nodes[k]->in[j];
-            if (t) t->users[t->user_count++] = m->nodes[k];
-        }
-}
-
 model *read_model(arena *a, model_file *f, const read_options *options) {
     const wire whole = model_file_wire(f);
     const wire_span span = {0, f->size};
@@ -105,7 +85,7 @@ model *read_model(arena *a, model_file *f, const read_options *options) {
     build_functions(&b, &index.fields[FIELD_FUNCTIONS]);
     build_expand_check(&b, graphs->items[0]);
     b.model->main = build_graph_main(&b, graphs->items[0]);
-    link_users(b.model);
+    graph_link_users(b.model);
     b.model->external = b.external.names;
     b.model->external_count = b.external.count;
     arena_rewind(&f->frames, mark);

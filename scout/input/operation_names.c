@@ -25,11 +25,11 @@ static const struct {
     unsigned kinds;
     const char *names[MOST_NAMES];
 } owned[] = {
-    {OF(ATTENTION), {"causal",  "mask",          "block_mask",  "kv_heads",       "kv_len",        "v_head",
-                     "window",  "softcap",       "past",        "mask_shape",     "rotary",        "projection",
-                     "packed",  "packed_tokens", "window_left", "window_right",   "softmax_dtype", "scores_out",
-                     "sink",    "qk_norm",       "qk_output",   "smooth_softmax", "k_quant",       "v_quant",
-                     "kv_bits", "q_layout",      "k_layout",    "v_layout",       "out_layout"}},
+    {OF(ATTENTION),
+     {"causal",     "mask",     "block_mask", "kv_heads",      "kv_len",         "v_head",       "window",
+      "softcap",    "past",     "mask_shape", "packed_tokens", "window_left",    "window_right", "softmax_dtype",
+      "scores_out", "sink",     "qk_norm",    "qk_output",     "smooth_softmax", "k_quant",      "v_quant",
+      "kv_bits",    "q_layout", "k_layout",   "v_layout",      "out_layout"}},
     {OF(ATTENTION) | OF(ROTARY), {"rotary_dim", "interleaved"}},
     {OF(ATTENTION) | OF(ROTARY) | OF(SOFTMAX), {"scale"}},
     {OF(GEMM),

@@ -129,7 +129,7 @@ static void read_entry(operation_reader *r, json_t *entry, map *ids, const map *
     if (row && out->rec.type == DTYPE_NONE && out->rec.shape) out->rec.type = row->type;
     if (out->rec.shape && !is_huge(&out->rec)) {
         operation_check_record(r, &out->rec);
-        if (oprec_field(&out->rec, "block_mask") && !oprec_field(&out->rec, "projection"))
+        if (oprec_field(&out->rec, "block_mask"))
             operation_cost_attention(&out->rec); /* may have been written of a dense one */
     }
     operation_check_sparsity(r, out);

@@ -8,8 +8,8 @@ MANY = 20000
 RELU = node("Relu")
 
 
-def chain(op, count, first="x", stem="t", **attrs):
-    return [node(op, first if i == 0 else "%s%d" % (stem, i - 1), "%s%d" % (stem, i), **attrs) for i in range(count)]
+def chain(op, count, first="x", stem="t", more="", **attrs):
+    return [node(op, (first if i == 0 else "%s%d" % (stem, i - 1)) + more, "%s%d" % (stem, i), **attrs) for i in range(count)]
 
 
 def tangled():
@@ -47,6 +47,13 @@ def tangled():
                 node("MatMul", "%s w" % ("x" if i == 0 else "t%d" % (i - 1)), "m%d" % i),
                 node("Add", "m%d b" % i, "a%d" % i), node("Relu", "a%d" % i, "r%d" % i),
                 node("Add", "r%d x" % i, "t%d" % i))] + [RELU], [w("w", 4, 4), w("b", 4)], square), seconds=3.0),
+        Case("projections_inside_5k", FINE, lambda: net(
+            chain("Attention", 5000, more=" w b", domain="com.microsoft", num_heads=1) + [node("Relu", "t4999")],
+            [w("w", 4, 12), w("b", 12)], [value("x", (2, 3, 4))]), seconds=2.0),
+        Case("names_of_parts_taken_20k", FINE, lambda: net(
+            [node("Relu", "x", "z%d" % i, name="n/Split" + ("_%d" % i if i else "")) for i in range(MANY)] +
+            [node("MultiHeadAttention", "x", "y", name="n", domain="com.microsoft", num_heads=1)],
+            inputs=[value("x", (2, 3, 12))]), seconds=2.0),
         Case("projections_share_an_input_20k", FINE, lambda: net(looks("MatMul", ["x", "w"]) + [RELU], [w("w", 4, 4)], square),
              seconds=2.0),
     ]

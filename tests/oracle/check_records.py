@@ -181,7 +181,7 @@ SAYS = [
      "embedding", dict(bytes_read=512 + 128 + 128, block_size=32, parameters=66000, more=["scales"])),
     ("embed norm", 21, [("EmbedLayerNormalization",
                          [x(2, 8, dtype=np.int32), x(2, 8, dtype=np.int32), w(1000, 64), w(512, 64), w(2, 64), w(64), w(64)], 2, {}, MS)],
-     "embedding", dict(bytes_read=256 * (16 + 8 + 2 + 2) + 2 * 64, more=["positions", "segments", "scale", "bias"])),
+     "norm", dict(what="layer", bias=1, shape=[16, 64], more=["bias"])),
     ("weight per channel", 21, [("DequantizeLinear", [w(64, 32, **I8), w(32), w(32, **I8)], 1, {}, ""), ("MatMul", [x(8, 64), "n0_out0"], 1, {}, "")],
      "gemm", dict(weight_scales="channel", zero_points=1, bytes_read=8 * 64 * 4 + 64 * 32 + 32 * 5, more=["scales", "zero_points"])),
     ("weight per channel, no zeros", 21, [("DequantizeLinear", [w(64, 32, **I8), w(32), c([0] * 32, np.int8)], 1, {}, ""), ("MatMul", [x(8, 64), "n0_out0"], 1, {}, "")],
@@ -213,9 +213,60 @@ SAYS = [
     ("tables of a grouped attention", 21,
      [("GroupQueryAttention", [x(1, 1, 64), x(1, 1, 32), x(1, 1, 32), x(1, 2, 7, 16), x(1, 2, 7, 16), x(1, dtype=np.int32), c(8, np.int32), w(512, 8), w(512, 8)],
        3, dict(num_heads=4, kv_num_heads=2, do_rotary=1), MS)],
-     "attention", dict(rotary=1, bytes_read=4 * (64 + 32 + 32 + 2 * 2 * 7 * 16 + 1 + 2 * 8))),
+     "rotary", dict(shape=[1, 4, 1, 16], bytes_read=4 * (64 + 2 * 8))),
     ("rotary tables", 21, [("RotaryEmbedding", [x(1, 4, 8, 16), x(1, 8, dtype=np.int64), w(512, 8), w(512, 8)], 1, {}, MS)],
      "rotary", dict(bytes_read=4 * 4 * 8 * 16 + 8 * 8 + 2 * 4 * 8 * 8)),
+]
+
+# operators that are several in one: name, operator, inputs, outputs, attributes, the parts that they become with their
+# shapes (a view does no work), and what the last one says
+WIDE = [x(2, 5, 16), w(16, 96), w(96)]
+GROUPED = [None, None, x(2, 4, 3, 16), x(2, 4, 3, 16), x(2, dtype=np.int32), c(8, np.int32), w(64, 8), w(64, 8)]
+ROTARY = ["rotary [2, 8, 5, 16]", "rotary [2, 4, 5, 16]", "attention [2, 8, 5, 16]"]
+STRIDES = dict(q_layout=[480, 8, 96], k_layout=[480, 8, 96], v_layout=[480, 8, 96])
+U8_INPUT = [x(2, 5, 32, **U8), w(32, 96, **U8), w(96), w(1), w(1), None, c(0, np.uint8), c(0, np.uint8)]
+TABLES = [w(9, 16), w(7, 16), w(2, 16), w(16), w(16)]
+BYTES = [w(9, 16, **U8), w(7, 16, **U8), w(2, 16, **U8), w(16, **U8), w(16, **U8), None]
+IDS = [x(2, 5, dtype=np.int32), x(2, 5, dtype=np.int32)]
+EMBEDDED = ["embedding [10, 16]", "elementwise.add [2, 5, 16]", "embedding [10, 16]", "elementwise.add [2, 5, 16]"]
+PARTS = [
+    ("projection", "Attention", WIDE, 1, dict(num_heads=4), ["gemm [10, 96, 16]", "elementwise.add [2, 5, 96]", "attention [2, 4, 5, 8]"],
+     dict(STRIDES, layout="bshd", mask="none", macs=2 * 2 * 4 * 5 * 5 * 8)),
+    ("projection, no bias", "Attention", WIDE[:2], 1, dict(num_heads=4), ["gemm [10, 96, 16]", "attention [2, 4, 5, 8]"], STRIDES),
+    ("projection, narrow values", "Attention", [x(2, 5, 16), w(16, 80), w(80)], 1, dict(num_heads=4, qkv_hidden_sizes=[32, 32, 16]),
+     ["gemm [10, 80, 16]", "elementwise.add [2, 5, 80]", "attention [2, 4, 5, 8]"], dict(v_head=4, v_layout=[400, 4, 80])),
+    ("projection, mask", "Attention", [*WIDE, x(2, 5, dtype=np.int32)], 1, dict(num_heads=4),
+     ["gemm [10, 96, 16]", "elementwise.add [2, 5, 96]", "attention [2, 4, 5, 8]"], dict(STRIDES, mask="additive", mask_shape=[2, 1, 1, 5])),
+    ("projection, past", "Attention", [*WIDE, None, x(2, 2, 4, 7, 8)], 2, dict(num_heads=4),
+     ["gemm [10, 96, 16]", "elementwise.add [2, 5, 96]", "move.split [2, 5, 96]", "attention [2, 4, 5, 8]"], dict(kv_len=12)),
+    ("projection of bytes", "QAttention", U8_INPUT, 1, dict(num_heads=4), ["gemm [10, 96, 32]", "attention [2, 4, 5, 8]"], STRIDES),
+    ("bias of heads", "MultiHeadAttention", [x(2, 5, 32), x(2, 7, 32), x(2, 7, 64), w(128)], 1, dict(num_heads=4),
+     ["elementwise.add [2, 5, 32]", "elementwise.add [2, 7, 32]", "elementwise.add [2, 7, 64]", "attention [2, 4, 5, 8]"], dict(v_head=16)),
+    ("bias of queries alone", "MultiHeadAttention", [x(2, 5, 32), x(2, 4, 7, 8), x(2, 4, 7, 8), w(96)], 1, dict(num_heads=4),
+     ["elementwise.add [2, 5, 32]", "attention [2, 4, 5, 8]"], dict(kv_len=7)),
+    ("packed heads", "MultiHeadAttention", [x(2, 5, 4, 3, 8)], 1, dict(num_heads=4), ["attention [2, 4, 5, 8]"],
+     dict(layout="bshd", q_layout=[480, 24, 96], k_layout=[480, 24, 96], v_layout=[480, 24, 96])),
+    ("packed heads, bias", "MultiHeadAttention", [x(2, 5, 4, 3, 8), None, None, w(96)], 1, dict(num_heads=4),
+     ["elementwise.add [2, 5, 4, 3, 8]", "attention [2, 4, 5, 8]"], dict(q_layout=[480, 24, 96])),
+    ("packed keys and values", "MultiHeadAttention", [x(2, 5, 32), x(2, 8, 2, 2, 16)], 1, dict(num_heads=2), ["move.split [2, 8, 2, 2, 16]", "attention [2, 2, 5, 16]"],
+     dict(kv_len=8)),
+    ("packed columns", "GroupQueryAttention", [x(2, 5, 256), *GROUPED], 1, dict(num_heads=8, kv_num_heads=4),
+     ["move.split [2, 5, 256]", "attention [2, 8, 5, 16]"], dict(kv_len=8, kv_heads=4, mask="causal+padding", mask_shape=None)),
+    ("rotary inside", "GroupQueryAttention", [x(2, 5, 128), x(2, 5, 64), x(2, 5, 64), *GROUPED[2:]], 1,
+     dict(num_heads=8, kv_num_heads=4, do_rotary=1), ROTARY, dict(kv_len=8)),
+    ("rotary of packed columns", "GroupQueryAttention", [x(2, 5, 256), *GROUPED], 1, dict(num_heads=8, kv_num_heads=4, do_rotary=1),
+     ["move.split [2, 5, 256]", *ROTARY], dict(kv_len=8)),
+    ("rotary without tables", "GroupQueryAttention", [x(2, 5, 128), x(2, 5, 64), x(2, 5, 64), *GROUPED[2:6]], 1,
+     dict(num_heads=8, kv_num_heads=4, do_rotary=1), ["attention [2, 8, 5, 16]"], dict(kv_len=8)),
+    ("embedding", "EmbedLayerNormalization", [*IDS, *TABLES, x(2, 5, dtype=np.int32)], 2, {}, [*EMBEDDED, "reduce.sum [2, 5]", "norm.layer [10, 16]"],
+     dict(bias=1)),
+    ("embedding, sum", "EmbedLayerNormalization", [*IDS, *TABLES], 3, {}, [*EMBEDDED, "norm.layer [10, 16]"], dict(bias=1, bytes_written=640)),
+    ("embedding, no segments", "EmbedLayerNormalization", [IDS[0], None, *TABLES[:2], None, *TABLES[3:]], 1, {}, [*EMBEDDED[:2], "norm.layer [10, 16]"],
+     dict(bias=1)),
+    ("embedding of bytes", "QEmbedLayerNormalization", [*IDS, *BYTES, *[w(1)] * 5, *[c([0], np.uint8)] * 5], 2, {}, [*EMBEDDED, "norm.layer [10, 16]"],
+     dict(bias=1)),
+    ("dynamic product", "DynamicQuantizeMatMul", [x(2, 5, 8), w(8, 6, **U8), w(1), c([0], np.uint8), w(6)], 1, {},
+     ["quantize.dynamic [2, 5, 8]", "gemm [10, 6, 8]"], dict(quant="dynamic", bias="n", macs=480)),
 ]
 
 # input size, kernel, stride, dilation, attributes of a transposed convolution: its output must follow from the record
@@ -252,6 +303,15 @@ def check_says(run, opset, nodes, kind, wanted):
     return f"is and should be: {wrong}" if wrong else None
 
 
+def check_parts(run, operator, operands, outputs, attributes, parts, wanted):
+    ops = [o for o in entries(run([(operator, operands, outputs, attributes, MS)], 21)) for _ in range(o["count"])]
+    got = [f"{o['op']}{'.' + o['what'] if 'what' in o else ''} {o['shape']}" for o in ops]
+    if sorted(got) != sorted(parts):
+        return f"its parts are {got}"
+    wrong = {k: (ops[-1].get(k), v) for k, v in wanted.items() if ops[-1].get(k) != v}
+    return f"the last one is and should be: {wrong}" if wrong else None
+
+
 def check_transposed(run, size, kernel, stride, dilation, attributes):
     attributes = dict(attributes, strides=[stride] * 2, dilations=[dilation] * 2)
     op = entries(run([("ConvTranspose", [x(1, 1, size, size), w(1, 2, kernel, kernel)], 1, attributes, "")], 21))[0]
@@ -272,6 +332,8 @@ def checks(run):
         yield f"{name} one", lambda: check_one(run, 24, nodes)
     for name, opset, nodes, kind, wanted in SAYS:
         yield name, lambda: check_says(run, opset, nodes, kind, wanted)
+    for name, *case in PARTS:
+        yield f"{name}, taken apart", lambda: check_parts(run, *case)
     for case in TRANSPOSED:
         yield f"transposed {case}", lambda: check_transposed(run, *case)
 

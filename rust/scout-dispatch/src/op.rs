@@ -68,7 +68,6 @@ const CUSTOMARY: [(&str, i64); 28] = [
     ("qk_norm", 0),
     ("residual", 0),
     ("residual_out", 0),
-    ("rotary", 0),
     ("scores_out", 0),
     ("sink", 0),
     ("stride", 1),

@@ -285,10 +285,10 @@ static void refused(const char *shape, const char *rest, const char *code) {
 
 static void what_cannot_be_told_is_refused(void) {
     static const char *const rows[][2] = {
-        {"\"rotary\": 1", "feature"},
+        {"\"qk_norm\": 1", "feature"},
         {"\"what\": \"linear\"", "feature"},
-        {"\"packed\": \"qkv\"", "feature"},
-        {"\"bias\": 1", "feature"},
+        {"\"packed_tokens\": 1", "feature"},
+        {"\"scores_out\": 1", "feature"},
         {"\"sink\": 1", "feature"},
         {"\"window\": 3", "feature"},
         {"\"mask\": \"additive\"", "feature"},

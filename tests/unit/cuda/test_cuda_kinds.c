@@ -265,10 +265,10 @@ static bool has_what(const operation_list *list, const char *what) {
 /* These are named after what they do, not after their operator. */
 static bool named_otherwise(operator_lower_fn *lower) {
     operator_lower_fn *const others[] = {
-        lower_view,   lower_control,      lower_dropout,   lower_gemm,     lower_matmul,  lower_matmul_nbits,
-        lower_conv,   lower_norm,         lower_attention, lower_rotary,   lower_softmax, lower_recurrent,
-        lower_moe,    lower_quantize,     lower_resize,    lower_uncosted, lower_einsum,  lower_embed_norm,
-        lower_gather, lower_attention_ms, lower_pool,      lower_other};
+        lower_view,         lower_control,  lower_dropout,   lower_gemm,     lower_matmul,  lower_matmul_nbits,
+        lower_conv,         lower_norm,     lower_attention, lower_rotary,   lower_softmax, lower_recurrent,
+        lower_moe,          lower_quantize, lower_resize,    lower_uncosted, lower_einsum,  lower_gather,
+        lower_attention_ms, lower_pool,     lower_other};
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
         if (others[k] == lower) return true;
     return false;

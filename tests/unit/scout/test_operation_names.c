@@ -81,7 +81,7 @@ static void members_of_another_kind_are_refused(void) {
         {"softmax", "[8, 8]", "\"layout\": \"nt\"", "it is a member of gemm, conv, attention, norm, pool"},
         {"layernorm", "[8, 8]", "\"causal\": true", "\"causal\" is not a member of norm"},
         {"lstm", "[8, 8, 8, 8]", "\"table\": 3", "\"table\" is not a member of recurrent: it is a member of embedding"},
-        {"conv", "[1, 8, 4, 4]", "\"rotary\": 1", "\"rotary\" is not a member of conv"},
+        {"conv", "[1, 8, 4, 4]", "\"sink\": 1", "\"sink\" is not a member of conv"},
         {"gemm", "[8, 8, 8]", "\"casual\": true",
          "is not known; known are op, shape, dtype, count, sparsity, pattern, comment"},
         {"gemm", "[8, 8, 8]", "\"kv_head\": 3", "is not known; known are"},

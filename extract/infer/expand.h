@@ -1,0 +1,9 @@
+/* Operators of com.microsoft that are several operations in one, taken apart: no library does them in one. */
+#pragma once
+
+#include "extract/graph/graph.h"
+
+/* Behind inference: how wide the parts are follows from shapes. The node keeps its name and its outputs and becomes the
+ * last of its parts; the others stand before it and have its name and their operator's. A node of which something is
+ * not known, or does not fit, stays as it is. */
+void expand_model(model *m);

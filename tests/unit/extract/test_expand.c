@@ -1,0 +1,151 @@
+/* Taking operators apart: what stands where afterwards, under which names, and what stays as it is. */
+#include "extract/infer/expand.h"
+
+#include "extract/graph/operators.h"
+#include "tests/unit/extract/lowering_fixture.h"
+
+static tensor *f(int rank, const int64_t *dims) { return bench_tensor(DTYPE_FP32, rank, dims); }
+
+static node *attention(int64_t bias) {
+    node *n = NODE("com.microsoft", "Attention", f(DIMS(2, 5, 32)), f(DIMS(2, 5, 16)), f(DIMS(16, 96)), f(DIMS(bias)));
+    bench_int(n, "num_heads", 4);
+    return n;
+}
+
+static void expand(void) {
+    graph_link_users(&b.model);
+    for (int k = 0; k < b.model.graph_count; k++)
+        b.graphs[k]->nodes = arena_array(&b.arena, node *, b.model.node_count);
+    for (int64_t k = 0; k < b.model.node_count; k++) {
+        graph *g = b.nodes[k]->home;
+        g->nodes[g->node_count++] = b.nodes[k];
+    }
+    expand_model(&b.model);
+}
+
+static void is_node(int64_t k, const char *op_type, const char *name) {
+    if (!UNIT_CHECK(k < b.model.node_count)) return;
+    UNIT_TEXT(b.model.nodes[k]->op_type, op_type);
+    UNIT_TEXT(b.model.nodes[k]->name, name);
+    UNIT_INT(b.model.nodes[k]->id, k);
+}
+
+/* Each part before what reads it, and every tensor knows its maker and its users. */
+static void check_order(void) {
+    int64_t uses = 0, listed = 0;
+    for (int64_t k = 0; k < b.model.node_count; k++) {
+        const node *n = b.model.nodes[k];
+        for (int i = 0; i < n->in_count; i++) {
+            uses += n->in[i] != NULL;
+            if (n->in[i] && n->in[i]->producer) UNIT_CHECK(n->in[i]->producer->id < k);
+        }
+        for (int o = 0; o < n->out_count; o++) UNIT_CHECK(n->out[o]->producer == n && n->out[o]->producer_slot == o);
+    }
+    for (int64_t k = 0; k < b.model.tensor_count; k++) {
+        listed += b.model.tensors[k]->user_count;
+        UNIT_INT(b.model.tensors[k]->place, k);
+    }
+    UNIT_INT(listed, uses);
+}
+
+static void parts_stand_before_the_node(void) {
+    bench_begin();
+    tensor *x = f(DIMS(2, 5, 16));
+    NODE("", "Relu", f(DIMS(2, 5, 16)), x);
+    node *n = attention(96);
+    tensor *result = n->out[0];
+    n->in[0] = b.nodes[0]->out[0];
+    NODE("", "Relu", f(DIMS(2, 5, 32)), result);
+    expand();
+    UNIT_INT(b.model.node_count, 6);
+    is_node(0, "Relu", "Relu_0");
+    is_node(1, "MatMul", "Attention_1/MatMul");
+    is_node(2, "Add", "Attention_1/Add");
+    is_node(3, "Split", "Attention_1/Split");
+    is_node(4, "Attention", "Attention_1");
+    is_node(5, "Relu", "Relu_2");
+    UNIT_INT(b.graph.node_count, 6);
+    UNIT_CHECK(b.model.nodes[4] == n && n->out[0] == result && result->user_count == 1);
+    const tensor *projected = b.model.nodes[1]->out[0];
+    UNIT_CHECK(projected->info->rank == 3 && projected->info->dims[2] == 96 && projected->user_count == 1);
+    check_order();
+    bench_end();
+}
+
+static void names_of_the_model_are_not_taken_again(void) {
+    bench_begin();
+    NODE("", "Relu", f(DIMS(4)), f(DIMS(4)))->name = "Attention_1/MatMul";
+    attention(96);
+    expand();
+    is_node(1, "MatMul", "Attention_1/MatMul_2");
+    bench_end();
+}
+
+static void a_projection_that_does_not_fit_is_none(void) {
+    bench_begin();
+    node *n = attention(95), *bare = attention(96);
+    bare->in[0] = f(0, NULL);
+    expand();
+    UNIT_INT(b.model.node_count, 2);
+    UNIT_CHECK(n->misfit && n->unresolved && bare->misfit && n->in_count == 3);
+    bench_end();
+}
+
+/* What is absent leaves a node as it is, and what it has done for itself counts for nothing. */
+static void a_node_stays_without_what_its_parts_need(void) {
+    bench_begin();
+    node *n =
+        NODE("com.microsoft", "GroupQueryAttention", f(DIMS(2, 5, 32)), f(DIMS(2, 5, 64)), NULL, NULL, NULL, NULL);
+    bench_int(n, "num_heads", 4);
+    bench_int(n, "kv_num_heads", 2);
+    bench_int(n, "do_rotary", 1);
+    const int64_t tensors = b.model.tensor_count;
+    expand();
+    UNIT_INT(b.model.node_count, 1);
+    UNIT_INT(b.model.tensor_count, tensors);
+    UNIT_CHECK(!n->misfit && n->in[0]->user_count == 1 && !n->in[1]);
+    bench_end();
+}
+
+static void parts_stand_in_the_body_of_their_node(void) {
+    bench_begin();
+    b.model.graph_count = 2;
+    node *loop = NODE("", "Loop", f(DIMS(2, 5, 32)), f(DIMS(2, 5, 16))), *n = attention(96);
+    b.body.owner = loop;
+    n->home = &b.body;
+    expand();
+    UNIT_INT(b.graph.node_count, 1);
+    UNIT_INT(b.body.node_count, 4);
+    UNIT_CHECK(b.body.nodes[3] == n && b.body.nodes[0]->home == &b.body && b.body.nodes[0]->out[0]->home == &b.body);
+    check_order();
+    bench_end();
+}
+
+/* Three outputs come from three parts, and each keeps its tensor. */
+static void every_output_keeps_its_tensor(void) {
+    bench_begin();
+    tensor *outs[] = {f(DIMS(2, 5, 16)), bench_tensor(DTYPE_INT32, DIMS(2)), f(DIMS(2, 5, 16))};
+    tensor *ids = bench_tensor(DTYPE_INT32, DIMS(2, 5));
+    node *n = NODE("com.microsoft", "EmbedLayerNormalization", outs[0], ids, NULL, f(DIMS(9, 16)), f(DIMS(7, 16)), NULL,
+                   f(DIMS(16)), f(DIMS(16)), bench_tensor(DTYPE_INT32, DIMS(2, 5)));
+    n->out = outs;
+    n->out_count = 3;
+    expand();
+    UNIT_TEXT(n->op_type, "LayerNormalization");
+    UNIT_TEXT(n->domain, "");
+    UNIT_CHECK(n->out_count == 1 && outs[0]->producer == n && n->in[0] == outs[2]);
+    UNIT_TEXT(outs[1]->producer->op_type, "ReduceSum");
+    UNIT_TEXT(outs[2]->producer->op_type, "Add");
+    check_order();
+    bench_end();
+}
+
+int main(void) {
+    UNIT_RUN(parts_stand_before_the_node);
+    UNIT_RUN(names_of_the_model_are_not_taken_again);
+    UNIT_RUN(a_projection_that_does_not_fit_is_none);
+    UNIT_RUN(a_node_stays_without_what_its_parts_need);
+    UNIT_RUN(parts_stand_in_the_body_of_their_node);
+    UNIT_RUN(every_output_keeps_its_tensor);
+    return unit_end();
+}
