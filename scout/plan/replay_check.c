@@ -199,6 +199,11 @@ static bool is_float(dtype type) {
     return type == DTYPE_FP32 || type == DTYPE_FP16 || type == DTYPE_BF16 || type == DTYPE_FP64;
 }
 
+static bool is_end(const replay *r, int tensor) {
+    const operation_tensor *t = &replay_flow(r, 0)->tensors[tensor];
+    return t->bytes > 0 && t->kept && t->source < 0 && is_float(t->type) && r->memory.made[tensor].at >= 0;
+}
+
 uint64_t replay_check_end_bytes(const replay *r, int tensor, uint64_t at) {
     const uint64_t bytes = (uint64_t)replay_flow(r, 0)->tensors[tensor].bytes, left = most_ends - at;
     return bytes < left ? bytes : left;
@@ -207,10 +212,8 @@ uint64_t replay_check_end_bytes(const replay *r, int tensor, uint64_t at) {
 int replay_check_next_end(const replay *r, int tensor, uint64_t *at) {
     const operation_flow *f = replay_flow(r, 0);
     if (tensor >= 0) *at += replay_held_bytes(replay_check_end_bytes(r, tensor, *at));
-    for (int k = tensor + 1; k < f->tensor_count && *at < most_ends; k++) {
-        const operation_tensor *t = &f->tensors[k];
-        if (t->bytes > 0 && t->kept && t->source < 0 && is_float(t->type) && r->memory.made[k].at >= 0) return k;
-    }
+    for (int k = tensor + 1; k < f->tensor_count && *at < most_ends; k++)
+        if (is_end(r, k)) return k;
     return -1;
 }
 
@@ -238,6 +241,9 @@ replay_numbers replay_check_end_of(const replay *r, int tensor, int lane, const 
 void replay_check_end(replay *r, const replay_held *first) {
     uint64_t at = 0;
     r->ends.compared = 0;
+    r->ends.bytes = r->ends.all = 0;
+    for (int k = 0; k < replay_flow(r, 0)->tensor_count; k++)
+        if (is_end(r, k)) r->ends.all += (uint64_t)replay_flow(r, 0)->tensors[k].bytes;
     for (int k = replay_check_next_end(r, -1, &at); k >= 0; k = replay_check_next_end(r, k, &at)) {
         const replay_numbers want = replay_check_end_of(r, k, 0, first, at), got = end_of(r, k, 1);
         const uint64_t bytes = replay_check_end_bytes(r, k, at);
@@ -249,6 +255,7 @@ void replay_check_end(replay *r, const replay_held *first) {
             r->ends.compared = 0;
             return;
         }
+        r->ends.bytes += bytes;
         if (r->ends.compared++ > 0 && !(error > r->ends.error)) continue;
         r->ends.worst = k;
         r->ends.error = error;

@@ -191,6 +191,7 @@ struct replay {
     bool own_numbers;        /* what only the plan has reads numbers of its own: its lane ends in others */
     struct {                 /* what a run of each lane ends in: the model's outputs, held against each other */
         int compared, worst; /* worst: a tensor */
+        uint64_t bytes, all; /* that were compared, of all that there are */
         double error;
     } ends;
     struct {                         /* the same held against what fp32 makes of them */

@@ -46,6 +46,7 @@ static json_t *ends_json(const replay *r, json_builder *b) {
     json_put_int(b, to, "compared", r->ends.compared);
     json_put_int(b, to, "worst", r->ends.worst);
     json_put_known(b, to, "error", r->ends.error);
+    if (r->ends.bytes < r->ends.all) json_put_real(b, to, "part", (double)r->ends.bytes / (double)r->ends.all);
     return to;
 }
 

@@ -124,7 +124,10 @@ void show_whole(FILE *out, arena *a, const json_t *root) {
                 (long long)json_get_int(memory, "weights_shared", 0));
     const json_t *ends = json_object_get(root, "ends");
     const double error = json_get_number(ends, "error");
-    if (ends && isfinite(error)) fprintf(out, "  outputs   off by %.2g of their norm from those by defaults\n", error);
+    const double part = json_get_positive(ends, "part"); /* absent: all */
+    if (ends && isfinite(error))
+        fprintf(out, "  outputs   off by %.2g of their norm from those by defaults%s\n", error,
+                part > 0 ? arena_printf(a, ", in the %.3g %% that were compared", 100 * part) : "");
     if (ends && !isfinite(error)) fputs("  outputs   infinite or no numbers, where those by defaults are not\n", out);
     const json_t *exact = json_object_get(root, "exact");
     if (json_object_get(exact, "not")) fprintf(out, "  fp32      not compared: %s\n", json_get_text(exact, "not"));
