@@ -220,10 +220,14 @@ static bool is_elsewhere(const run *r, const run_item *i, int device) {
     return i->measurement && i->source != RUN_LEFT && i->device != device && r->device_count > 1;
 }
 
+/* What was measured once may be the best by chance: a second pass of what the plan takes comes before a third one of
+ * anything. */
+static bool is_due(const run_item *i, int passes) { return i->planned && passes == 1; }
+
 /* Before the first look nothing is known of how well a figure is known. Where the time that is left is too short for
  * all of a device to get there: the share of the model's time from which on they do. */
 static double least_share(run *r, int device, double model_us, double wide, double left_s) {
-    budget_wish *const all = isfinite(left_s) ? malloc(((size_t)r->item_count + 1) * sizeof *all) : NULL;
+    budget_wish *const all = isfinite(left_s) ? malloc((2 * (size_t)r->item_count + 1) * sizeof *all) : NULL;
     double seconds = 0, roots = 0;
     size_t count = 0;
     if (!all) return 0;
@@ -236,7 +240,10 @@ static double least_share(run *r, int device, double model_us, double wide, doub
         run_item *i = &r->items[k];
         const int passes = figures_passes(i->measurement);
         if (is_elsewhere(r, i, device) || passes >= FILLS || !wants_pass(r, i, passes + 1, model_us, wide)) continue;
-        all[count++] = (budget_wish){run_search_share(r, i, model_us), (FILLS - passes) * pass_seconds(i, per_root)};
+        const double each_s = pass_seconds(i, per_root);
+        const bool due = is_due(i, passes);
+        if (due) all[count++] = (budget_wish){INFINITY, each_s};
+        all[count++] = (budget_wish){run_search_share(r, i, model_us), (FILLS - passes - due) * each_s};
     }
     const double least = budget_afforded(all, count, left_s);
     free(all);
@@ -251,7 +258,7 @@ static run_item *of_passes(run *r, int device, double model_us, double wide, dou
         run_item *i = &r->items[k];
         const int pass = figures_passes(i->measurement) + 1;
         if (is_elsewhere(r, i, device) || !wants_pass(r, i, pass, model_us, wide)) continue;
-        if (pass <= FILLS && run_search_share(r, i, model_us) < least) continue;
+        if (pass <= FILLS && !is_due(i, pass - 1) && run_search_share(r, i, model_us) < least) continue;
         i->turn = (int)(mix_bits((uint64_t)pass * 65536 + (uint64_t)k) >> 34);
         if (chosen && (pass > fewest || (pass == fewest && i->turn >= chosen->turn))) continue;
         chosen = i, fewest = pass;

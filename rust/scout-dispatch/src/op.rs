@@ -47,7 +47,7 @@ pub struct Op<'a> {
 }
 
 /// What is so anyway, so that no key has it.
-const CUSTOMARY: [(&str, i64); 28] = [
+const CUSTOMARY: &[(&str, i64)] = &[
     ("batch", 1),
     ("bias", 0),
     ("dilation", 1),
