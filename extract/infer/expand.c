@@ -150,8 +150,11 @@ enum { QUERY, KEY, VALUE, QKV };
 /* Queries, keys and values side by side; the outputs are as wide as values, or as queries where values are as keys. */
 static void take_columns(expansion *x, tensor *packed, bool as_queries) {
     const int64_t all = dim_of(packed, -1), told = dim_of(out(x, 0), -1), other = checked_sub(all, told) / 2;
-    const int64_t sizes[QKV] = {as_queries ? told : other, other, as_queries ? other : told};
-    tensor *const *parts = split(x, packed, -1, QKV, sizes);
+    const int64_t usual[QKV] = {as_queries ? told : other, other, as_queries ? other : told};
+    const attr *sizes = graph_attr(x->n, "qkv_hidden_sizes", ATTR_INTS);
+    const bool named = sizes && sizes->n == QKV && sizes->ints;
+    if (named && sizes->ints[QUERY] != sizes->ints[KEY]) x->failed = true;
+    tensor *const *parts = split(x, packed, -1, QKV, named ? sizes->ints : usual);
     for (int k = 0; k < QKV; k++) x->last.in[k] = parts[k];
 }
 
@@ -170,12 +173,18 @@ static void take_heads(expansion *x, tensor *packed, int first) {
     }
 }
 
+/* The operator makes the tables of its rotary embedding by itself. */
+static void refuse_rotary(expansion *x) {
+    if (graph_attr_int(x->n, "do_rotary", 0) != 0) x->failed = true;
+}
+
 /* Its input times a weight [input, queries + keys + values]. Behind that, queries, keys and values are its first
  * inputs.
  */
 static void take_projection(expansion *x) {
     tensor *made = *make(x, &(step){.op_type = "MatMul", .in = {in(x, 0), in(x, 1)}});
     take_columns(x, in(x, 2) ? add(x, made, in(x, 2)) : made, false);
+    refuse_rotary(x);
 }
 
 static void take_quantized_projection(expansion *x) {
@@ -185,6 +194,7 @@ static void take_quantized_projection(expansion *x) {
     step s = {.domain = "com.microsoft", .op_type = "MatMulIntegerToFloat"};
     memcpy(s.in, used, sizeof used);
     take_columns(x, *make(x, &s), false);
+    refuse_rotary(x);
     leave_out(x, INPUT_SCALE);
     leave_out(x, WEIGHT_SCALE);
     leave_out(x, INPUT_ZERO);
@@ -340,7 +350,7 @@ typedef void take_fn(expansion *x);
 typedef struct operator_row {
     const char *op_type;
     take_fn *take;
-    bool projects; /* and so is no attention as long as that is not taken apart */
+    bool projects; /* its inputs are those of no attention as long as it is not taken apart */
 } operator_row;
 
 static const operator_row operators[] = {
@@ -388,13 +398,16 @@ static void expand(expander *e, node *n, const operator_row *row) {
     if (x.last.in_count < QKV) x.last.in_count = QKV; /* a packed input is alone */
     x.last.in = arena_array(e->m->arena, tensor *, x.last.in_count);
     for (int k = 0; k < n->in_count; k++) x.last.in[k] = n->in[k];
-    x.failed = rank_of(out(&x, 0)) < 0;
+    const bool blank = rank_of(out(&x, 0)) < 0;
+    x.failed = blank;
     row->take(&x);
-    if (x.failed && row->projects) {
-        n->misfit = true;
-        if (!n->unresolved) n->unresolved = "its projection does not fit, or is not known";
+    if (x.failed && (row->projects || !blank)) {
+        n->whole = true;
+        if (!n->unresolved) n->unresolved = "one of its parts does not fit, or is not known";
     }
     if (x.failed || x.made_count == 0) return;
+    for (int k = 0; k < x.made_count && n->unresolved == infer_changing; k++)
+        if (!x.made[k]->unresolved) x.made[k]->unresolved = infer_changing;
     keep_parts(e, &x);
     *n = x.last;
 }

@@ -5,5 +5,5 @@
 
 /* Behind inference: how wide the parts are follows from shapes. The node keeps its name and its outputs and becomes the
  * last of its parts; the others stand before it and have its name and their operator's. A node of which something is
- * not known, or does not fit, stays as it is. */
+ * not known, or does not fit, keeps its inputs and is marked as whole. */
 void expand_model(model *m);

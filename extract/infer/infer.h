@@ -91,6 +91,9 @@ void infer_bound(infer *c);
 /* Infers a node that is not the model's own. False where it does not fit, or an output's shape is not known. */
 bool infer_made(model *m, node *n);
 
+/* Of nodes in a loop (node.unresolved): other shapes in other iterations. */
+extern const char infer_changing[];
+
 /* Fails where a node's output i can't be. */
 void infer_check_dims(infer *c, int i, const info *x);
 

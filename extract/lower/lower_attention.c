@@ -215,6 +215,7 @@ void lower_attention_ms(work *w) {
     w->rec.kind = OP_ATTENTION;
     cost_set_types(w, q, cost_out(w, 0));
     cost_boundary(w);
+    if (n->whole) return;
     cost_attention a = {.batch = cost_dim(offsets, 0), .q_len = cost_dim(offsets, 1), .past = -1};
     a.heads = graph_attr_int(n, "num_heads", 1);
     a.scale = graph_attr_float(n, "scale", 0);

@@ -29,7 +29,6 @@ static const attr_row rows[] = {
     {"ArgMax", "select_last_index", "select_last_index", USE_VALUE, 0, NULL},
     {"ArgMin", "select_last_index", "select_last_index", USE_VALUE, 0, NULL},
     {"Attention", "qk_matmul_output_mode", "qk_output", USE_VALUE, 0, NULL},
-    {"Attention", "rotary_embedding_dim", "rotary_dim", USE_VALUE, 0, NULL},
     {"AveragePool", "ceil_mode", "ceil_mode", USE_VALUE, 0, NULL},
     {"AveragePool", "count_include_pad", "count_include_pad", USE_VALUE, 0, NULL},
     {"BatchNormalization", "spatial", "spatial", USE_VALUE, 1, NULL},

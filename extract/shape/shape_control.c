@@ -80,11 +80,11 @@ static void shape_control_note(shape_control_changes *w) {
     }
 }
 
+const char infer_changing[] = "its shape changes from one iteration to the next; the last one's shape is given";
+
 static void shape_control_say(const shape_control_changes *w) {
     for (int k = 0; k < w->body->node_count; k++)
-        if (w->changed[k] && !w->body->nodes[k]->unresolved)
-            w->body->nodes[k]->unresolved =
-                "its shape changes from one iteration to the next; the last one's shape is given";
+        if (w->changed[k] && !w->body->nodes[k]->unresolved) w->body->nodes[k]->unresolved = infer_changing;
 }
 
 /* ---- If ---- */

@@ -83,8 +83,17 @@ static const char *shape_reason(arena *a, const map *reasons, const json_t *entr
     return "its shape is not known: where no data decide it, bind the model's dimensions and extract again";
 }
 
+/* Lists from before these were told apart: what is left of such an entry is not all of its work. */
+static bool is_old(const operation *o) {
+    static const char *const fields[] = {"projection", "packed", "rotary"};
+    for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
+        if (o->rec.kind == OP_ATTENTION && json_object_get(o->source, fields[k])) return true;
+    return false;
+}
+
 static void mark_skipped(arena *a, operation *o, const map *reasons) {
     const oprec *rec = &o->rec;
+    if (is_old(o)) skip(o, "unresolved", "this list is older than the program: extract the model again");
     if (operation_is_free(rec))
         skip(o, "no_work", "it moves no data: a view, control, or computed when the model is loaded");
     if (rec->kind == OP_UNKNOWN)

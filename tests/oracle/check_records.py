@@ -256,8 +256,6 @@ PARTS = [
      dict(num_heads=8, kv_num_heads=4, do_rotary=1), ROTARY, dict(kv_len=8)),
     ("rotary of packed columns", "GroupQueryAttention", [x(2, 5, 256), *GROUPED], 1, dict(num_heads=8, kv_num_heads=4, do_rotary=1),
      ["move.split [2, 5, 256]", *ROTARY], dict(kv_len=8)),
-    ("rotary without tables", "GroupQueryAttention", [x(2, 5, 128), x(2, 5, 64), x(2, 5, 64), *GROUPED[2:6]], 1,
-     dict(num_heads=8, kv_num_heads=4, do_rotary=1), ["attention [2, 8, 5, 16]"], dict(kv_len=8)),
     ("embedding", "EmbedLayerNormalization", [*IDS, *TABLES, x(2, 5, dtype=np.int32)], 2, {}, [*EMBEDDED, "reduce.sum [2, 5]", "norm.layer [10, 16]"],
      dict(bias=1)),
     ("embedding, sum", "EmbedLayerNormalization", [*IDS, *TABLES], 3, {}, [*EMBEDDED, "norm.layer [10, 16]"], dict(bias=1, bytes_written=640)),

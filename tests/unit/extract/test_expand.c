@@ -87,11 +87,11 @@ static void a_projection_that_does_not_fit_is_none(void) {
     bare->in[0] = f(0, NULL);
     expand();
     UNIT_INT(b.model.node_count, 2);
-    UNIT_CHECK(n->misfit && n->unresolved && bare->misfit && n->in_count == 3);
+    UNIT_CHECK(n->whole && n->unresolved && bare->whole && n->in_count == 3);
     bench_end();
 }
 
-/* What is absent leaves a node as it is, and what it has done for itself counts for nothing. */
+/* What is absent leaves a node its inputs, and what it has done for itself counts for nothing. */
 static void a_node_stays_without_what_its_parts_need(void) {
     bench_begin();
     node *n =
@@ -103,7 +103,7 @@ static void a_node_stays_without_what_its_parts_need(void) {
     expand();
     UNIT_INT(b.model.node_count, 1);
     UNIT_INT(b.model.tensor_count, tensors);
-    UNIT_CHECK(!n->misfit && n->in[0]->user_count == 1 && !n->in[1]);
+    UNIT_CHECK(n->whole && n->unresolved && n->in[0]->user_count == 1 && !n->in[1]);
     bench_end();
 }
 
