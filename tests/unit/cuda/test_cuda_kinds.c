@@ -262,13 +262,13 @@ static bool has_what(const operation_list *list, const char *what) {
     return false;
 }
 
-/* These are named after what they do, not after their operator. */
+/* These are named after what they do, not after their operator, or their parts have names of their own. */
 static bool named_otherwise(operator_lower_fn *lower) {
     operator_lower_fn *const others[] = {
         lower_view,         lower_control,  lower_dropout,   lower_gemm,     lower_matmul,  lower_matmul_nbits,
         lower_conv,         lower_norm,     lower_attention, lower_rotary,   lower_softmax, lower_recurrent,
         lower_moe,          lower_quantize, lower_resize,    lower_uncosted, lower_einsum,  lower_gather,
-        lower_attention_ms, lower_pool,     lower_other};
+        lower_attention_ms, lower_pool,     lower_other,     lower_whole};
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
         if (others[k] == lower) return true;
     return false;
