@@ -145,7 +145,7 @@ static int by_share(const void *a, const void *b) {
 
 double budget_afforded(budget_wish *all, size_t count, double left_s) {
     double least = 0;
-    qsort(all, count, sizeof *all, by_share);
+    if (count > 0) qsort(all, count, sizeof *all, by_share);
     for (size_t k = 0; k < count; k++) {
         if (k > 0 && all[k].seconds > left_s) return least;
         left_s -= all[k].seconds;
