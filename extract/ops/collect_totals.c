@@ -105,7 +105,7 @@ static int64_t stored_parameters(const work *w, const tensor *t) {
 
 /* Weights of their own right beside the main one; scales are floating, zero points are no parameters. */
 static bool is_weight(const work_weight *more) {
-    static const char *const roles[] = {"fc2", "fc3", "positions", "recurrence", "segments"};
+    static const char *const roles[] = {"fc2", "fc3", "recurrence"};
     for (size_t k = 0; k < sizeof roles / sizeof *roles; k++) {
         if (strcmp(roles[k], more->role) == 0) return dtype_get(more->t->info->type)->cls == DTYPE_CLASS_INT;
     }

@@ -25,19 +25,20 @@ static const struct {
     {SCOUT_UINT8, SCOUT_NONE, SCOUT_INT32, SCOUT_INT32},    {SCOUT_UINT8, SCOUT_INT8, SCOUT_INT32, SCOUT_INT32},
     {SCOUT_INT8, SCOUT_UINT8, SCOUT_INT32, SCOUT_INT32},    {SCOUT_FP16, SCOUT_INT4, SCOUT_FP16, SCOUT_FP32},
     {SCOUT_BF16, SCOUT_INT4, SCOUT_BF16, SCOUT_FP32},       {SCOUT_FP32, SCOUT_INT4, SCOUT_FP32, SCOUT_FP32},
-    {SCOUT_FP16, SCOUT_UINT4, SCOUT_FP16, SCOUT_FP32},      {SCOUT_BF16, SCOUT_UINT4, SCOUT_BF16, SCOUT_FP32},
-    {SCOUT_FP32, SCOUT_UINT4, SCOUT_FP32, SCOUT_FP32},      {SCOUT_FP16, SCOUT_INT8, SCOUT_FP16, SCOUT_FP32},
-    {SCOUT_BF16, SCOUT_INT8, SCOUT_BF16, SCOUT_FP32},       {SCOUT_FP32, SCOUT_INT8, SCOUT_FP32, SCOUT_FP32},
-    {SCOUT_FP16, SCOUT_UINT8, SCOUT_FP16, SCOUT_FP32},      {SCOUT_BF16, SCOUT_UINT8, SCOUT_BF16, SCOUT_FP32},
-    {SCOUT_FP32, SCOUT_UINT8, SCOUT_FP32, SCOUT_FP32},
 };
+
+/* By what the tables know it: all weights of few bits beside floats are alike. */
+static uint32_t weight_of(const scout_op *op) {
+    if (gemm_widens(op->input, op->weight)) return SCOUT_INT4;
+    return op->weight == op->input ? (uint32_t)SCOUT_NONE : op->weight;
+}
 
 static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
     out->input = (uint32_t)rec->type;
     out->weight = (uint32_t)rec->weight_type;
     out->output = rec->out_type != DTYPE_NONE ? (uint32_t)rec->out_type : (uint32_t)rec->type;
     if (kind_quantised(out) || kind_quantised_dynamic(out)) return kind_quantised_types(out, why);
-    const uint32_t weight = out->weight == out->input ? (uint32_t)SCOUT_NONE : out->weight;
+    const uint32_t weight = weight_of(out);
     for (size_t k = 0; k < sizeof combinations / sizeof *combinations; k++) {
         if (combinations[k].input != out->input || combinations[k].weight != weight ||
             combinations[k].output != out->output)
@@ -256,15 +257,6 @@ static const tolerance_row tolerances[] = {
     {SCOUT_FP16, SCOUT_INT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
     {SCOUT_BF16, SCOUT_INT4, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
     {SCOUT_FP32, SCOUT_INT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
-    {SCOUT_FP16, SCOUT_UINT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
-    {SCOUT_BF16, SCOUT_UINT4, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
-    {SCOUT_FP32, SCOUT_UINT4, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
-    {SCOUT_FP16, SCOUT_INT8, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
-    {SCOUT_BF16, SCOUT_INT8, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
-    {SCOUT_FP32, SCOUT_INT8, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
-    {SCOUT_FP16, SCOUT_UINT8, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to the input's type"},
-    {SCOUT_BF16, SCOUT_UINT8, 0, 0x1p-8, 3, 0, 0x1p-18, "weights times scales may be rounded to the input's type"},
-    {SCOUT_FP32, SCOUT_UINT8, 0, 0x1p-11, 3, 0, 0x1p-16, "weights times scales may be rounded to half precision"},
     {SCOUT_FP32, SCOUT_NONE, 1, 0x1p-11, 8, 0, 0x1p-16, "inputs are rounded or cut off to 10 bits, sums as fp16"},
     {SCOUT_FP32, SCOUT_NONE, 0, 0x1p-24, 16, 6, 0, "sums in fp32, each addition rounded"},
     {SCOUT_FP16, SCOUT_NONE, 0, 0x1p-23, 16, 6, 0x1p-4, "exact products; sums of 16 at a time are cut off to fp32"},
@@ -289,7 +281,7 @@ static double tolerance(const scout_op *op) {
     for (size_t i = 0; i < sizeof tolerances / sizeof *tolerances; i++) {
         const tolerance_row *row = &tolerances[i];
         if (row->input != op->input || row->tf32 != (int)op->tf32) continue;
-        if (row->weight != SCOUT_NONE && row->weight != op->weight) continue;
+        if (row->weight != SCOUT_NONE && row->weight != weight_of(op)) continue;
         return rounding(op) + row->unit * (row->fixed + row->root * sqrt(k) + row->line * k);
     }
     return 0;
