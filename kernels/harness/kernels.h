@@ -67,10 +67,17 @@ cudaError_t kernels_special(uint64_t operations, uint64_t *done, void *sink, int
 cudaError_t kernels_transpose(void *to, const void *from, int element, int64_t rows, int64_t cols, int64_t ld_from,
                               int64_t ld_to, int64_t stride_from, int64_t stride_to, int64_t matrices,
                               cudaStream_t stream);
-/* [rows][cols] of `type` (fp16, bf16 or fp32) from packed signed nibbles (low first) and scales [rows][cols / block] of
- * the same type. */
-cudaError_t kernels_unpack_int4(void *to, uint32_t type, const void *from, const void *scales, int64_t rows,
-                                int64_t cols, int64_t block, cudaStream_t stream);
+/* A weight of 4 or 8 bits in blocks along k. It lies as [n][k] (columns_first) or as [k][n], rows `ld` numbers apart.
+ */
+typedef struct kernels_blocks {
+    const void *numbers, *zeros; /* zeros: [n][k / block], of the numbers' type; NULL: none */
+    const void *scales;          /* [n][k / block]; NULL: 1 */
+    uint32_t type, type_scales;
+    int columns_first;
+    int64_t n, k, ld, block;
+} kernels_blocks;
+/* As floats of `type` (fp16, bf16 or fp32), each where it lay. */
+cudaError_t kernels_widen(void *to, uint32_t type, const kernels_blocks *weight, cudaStream_t stream);
 
 /* --- repeat.cu --- */
 
@@ -87,8 +94,8 @@ typedef struct kernels_gemm {
     int trans_a, trans_b;
     uint32_t type_a, type_b, type_c;
     const void *a, *b;
-    const void *scales; /* of an int4 b: [n][k / block] */
-    uint32_t type_scales;
+    const void *scales, *zeros; /* of a b of few bits: [n][k / block]; NULL: none */
+    uint32_t type_scales;       /* zeros are of b's type */
     int64_t block;
     const void *bias; /* NULL: none; element [i][j] of product p at p * bias_p + i * bias_i + j * bias_j */
     uint32_t type_bias;

@@ -27,7 +27,8 @@ __device__ int32_t sum_of(const conv_bytes &p, const uint8_t *input, const uint8
                 const uint8_t *const from = input + ((in_d * h.in + in_h) * w.in + in_w) * p.in_step;
                 const uint8_t *const by = weight + (kd * h.kernel + kh) * w.kernel + kw;
                 for (int64_t c = 0; c < channels; c++)
-                    sum += (number(from[c * p.in_c], p.signed_in) - p.zero_in) * number(by[c * p.w_i], p.signed_weight);
+                    sum += (number(from[c * p.in_c], p.signed_in) - p.zero_in) *
+                           (number(by[c * p.w_i], p.signed_weight) - p.zero_weight);
             }
         }
     }

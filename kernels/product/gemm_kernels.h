@@ -23,17 +23,20 @@ extern "C" {
 /* Element types, numbered as in ONNX. */
 enum {
     GEMM_FP32 = 1,
+    GEMM_UINT8 = 2,
     GEMM_INT8 = 3,
     GEMM_INT32 = 6,
     GEMM_FP16 = 10,
     GEMM_BF16 = 16,
     GEMM_FP8E4M3 = 17,
+    GEMM_UINT4 = 21,
     GEMM_INT4 = 22
 };
 
 /* C[m,n] = A[m,k] * B[k,n], row-major, `batch` times. trans_a: A is stored [k,m]; trans_b: B is stored [n,k]. Leading
- * dimensions (elements between stored rows) and strides (between products, 0: shared) are in elements. An int4 weight
- * is stored [n][k/2] bytes, two's complement, low nibble first, and has fp16 scales [n][k / block_size]. */
+ * dimensions (elements between stored rows) and strides (between products, 0: shared) are in elements. A weight
+ * of 4 bits has two numbers a byte, the low one first. One of 4 or 8 bits beside floats has scales [n][k / block_size]
+ * of A's type, and may have as many zero points. */
 typedef struct gemm_shape {
     int64_t m, n, k, batch;
     int64_t lda, ldb, ldc;
@@ -45,8 +48,10 @@ typedef struct gemm_shape {
 
 const char *gemm_kernel_error(int error); /* borrowed */
 
-/* --- gemm_naive: one thread per output; fp32, fp16, bf16, fp8 → bf16, int8 → int32, fp16 x int4 (scales) --- */
-int gemm_naive_launch(const gemm_shape *shape, const void *a, const void *b, const void *scales, void *c, void *stream);
+/* --- gemm_naive: one thread per output; fp32, fp16, bf16, fp8 → bf16, int8 → int32; fp32, fp16 and bf16 with a weight
+ * of 4 or 8 bits (scales, and zero points of the weight's type or NULL) --- */
+int gemm_naive_launch(const gemm_shape *shape, const void *a, const void *b, const void *scales, const void *zeros,
+                      void *c, void *stream);
 
 /* --- gemm_tiled: tiles in shared memory; fp32 by FFMA, fp16 and bf16 by mma.sync; every layout, any alignment --- */
 int gemm_tiled_launch(const gemm_shape *shape, const void *a, const void *b, void *c, void *stream);
@@ -78,10 +83,11 @@ int gemm_stream_prepare(const gemm_shape *shape, const gemm_stream_config *confi
 int gemm_stream_pack(const gemm_stream_plan *plan, const void *weight, void *packed, void *stream);
 int gemm_stream_launch(const gemm_stream_plan *plan, const void *a, const void *weight, void *c, void *stream);
 
-/* --- gemm_int4: fp16 x int4 → fp16, dequantised in registers; b stored [n][k/2] --- */
+/* --- gemm_int4: fp16 x int4 or uint4 → fp16, dequantised in registers; b stored [n][k/2] --- */
 typedef struct gemm_int4_config {
     int tiled; /* 1: tiles through shared memory, for many rows; 0: streams the weight once for every 16 rows or fewer
                 */
+    int zeros; /* 1: blocks have zero points, which gemm_int4_zeros turns into halves once */
 } gemm_int4_config;
 
 typedef struct gemm_int4_plan {
@@ -93,8 +99,11 @@ typedef struct gemm_int4_plan {
 
 int gemm_int4_fits(const gemm_shape *shape, const gemm_int4_config *config, size_t shared_limit);
 int gemm_int4_prepare(const gemm_shape *shape, const gemm_int4_config *config, gemm_int4_plan *plan);
-int gemm_int4_launch(const gemm_int4_plan *plan, const void *a, const void *b, const void *scales, void *c,
-                     void *stream);
+/* halves: [n][k / block_size]. */
+int gemm_int4_zeros(const gemm_int4_plan *plan, const void *zeros, void *halves, void *stream);
+/* zeros: the halves; NULL: there are none. */
+int gemm_int4_launch(const gemm_int4_plan *plan, const void *a, const void *b, const void *scales, const void *zeros,
+                     void *c, void *stream);
 
 /* --- gemm_block_sparse: fp16 or bf16 with a weight of square blocks, most of which are zeros --- */
 typedef struct gemm_block_sparse_config {

@@ -1,4 +1,4 @@
-/* Weights laid out anew, once, when a plan is made: transposed, or int4 taken apart. */
+/* Weights laid out anew, once, when a plan is made: transposed, or widened from a few bits to floats. */
 #include "kernels/harness/kernels.h"
 #include "kernels/harness/values.cuh"
 
@@ -22,14 +22,16 @@ __global__ void pack_transpose(T *to, const T *from, int64_t rows, int64_t cols,
             to[(col + k) * ld_to + row + threadIdx.x] = held[threadIdx.x][k];
 }
 
-template <typename T>
-__global__ void pack_int4(T *to, uint32_t type, const uint8_t *from, const T *scales, int64_t rows, int64_t cols,
-                          int64_t block) {
-    const int64_t total = rows * cols, step = (int64_t)gridDim.x * blockDim.x, blocks = (cols + block - 1) / block;
-    for (int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; at < total; at += step) {
-        const int64_t row = at / cols, col = at % cols;
-        const int value = values_nibble(from[at / 2], (int)(at & 1));
-        to[at] = (T)(float)(value * values_at(scales, type, row * blocks + col / block));
+template <typename T> __global__ void pack_widen(T *to, const kernels_blocks w) {
+    const int64_t rows = w.columns_first ? w.n : w.k, cols = w.columns_first ? w.k : w.n;
+    const int64_t total = rows * cols, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t item = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; item < total; item += step) {
+        const int64_t row = item / cols, col = item % cols, at = row * w.ld + col;
+        const int64_t block = w.columns_first ? row * (w.k / w.block) + col / w.block
+                                              : col * (w.k / w.block) + row / w.block;
+        const double zero = w.zeros ? values_at(w.zeros, w.type, block) : 0;
+        const double scale = w.scales ? values_at(w.scales, w.type_scales, block) : 1;
+        to[at] = (T)(float)(scale * (values_at(w.numbers, w.type, at) - zero));
     }
 }
 
@@ -59,20 +61,15 @@ cudaError_t kernels_transpose(void *to, const void *from, int element, int64_t r
     return cudaErrorInvalidValue;
 }
 
-cudaError_t kernels_unpack_int4(void *to, uint32_t type, const void *from, const void *scales, int64_t rows,
-                                int64_t cols, int64_t block, cudaStream_t stream) {
+cudaError_t kernels_widen(void *to, uint32_t type, const kernels_blocks *weight, cudaStream_t stream) {
     const unsigned blocks = 4096, threads = 256;
-    const uint8_t *const bytes = (const uint8_t *)from;
-    if (block < 1) return cudaErrorInvalidValue;
+    if (weight->block < 1 || weight->k % weight->block) return cudaErrorInvalidValue;
     if (type == DTYPE_FP16)
-        pack_int4<__half>
-            <<<blocks, threads, 0, stream>>>((__half *)to, type, bytes, (const __half *)scales, rows, cols, block);
+        pack_widen<<<blocks, threads, 0, stream>>>((__half *)to, *weight);
     else if (type == DTYPE_BF16)
-        pack_int4<__nv_bfloat16><<<blocks, threads, 0, stream>>>((__nv_bfloat16 *)to, type, bytes,
-                                                                 (const __nv_bfloat16 *)scales, rows, cols, block);
+        pack_widen<<<blocks, threads, 0, stream>>>((__nv_bfloat16 *)to, *weight);
     else if (type == DTYPE_FP32)
-        pack_int4<float>
-            <<<blocks, threads, 0, stream>>>((float *)to, type, bytes, (const float *)scales, rows, cols, block);
+        pack_widen<<<blocks, threads, 0, stream>>>((float *)to, *weight);
     else
         return cudaErrorInvalidValue;
     return cudaGetLastError();

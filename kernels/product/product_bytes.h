@@ -112,8 +112,8 @@ typedef struct conv_bytes_axis {
     int64_t in, out, kernel, stride, dilation, begin; /* begin: padding before */
 } conv_bytes_axis;
 
-/* Sums of (x - zero_in) * w, and 0 where a window reaches beyond the input. As int32 they are the output; quantised
- * they go through `finish`, with a bias (int32) for each output channel. */
+/* Sums of (x - zero_in) (w - zero_weight), and 0 where a window reaches beyond the input. As int32 they are the output;
+ * quantised they go through `finish`, with a bias (int32) for each output channel. */
 typedef struct conv_bytes {
     conv_bytes_axis axes[CONV_BYTES_AXES];
     int64_t images, group, cin, cout; /* channels of all groups */
@@ -122,7 +122,7 @@ typedef struct conv_bytes {
     int64_t in_n, in_c, in_step, out_n, out_c, out_step;
     /* Of a group: element (output channel, input channel, tap) at group * w_g + output * w_o + input * w_i + tap. */
     int64_t w_g, w_o, w_i;
-    int signed_in, signed_weight, zero_in, quantised;
+    int signed_in, signed_weight, zero_in, zero_weight, quantised;
     int type; /* of the output: int32, or quantised int8, uint8, fp32 */
     product_bytes_finish finish;
 } conv_bytes;

@@ -27,10 +27,10 @@ enum { CHECK_SAMPLES = 4096, CHECK_WIDTH = 64, CHECK_WIDE = 256, CHECK_WIDEST = 
 /* How many columns may be projected together so that one wrong element shows in any place: as widest_segment in
  * scout/cpu/device/cpu_cover.c, where it is argued. */
 static int64_t check_widest(const kernels_gemm *g) {
-    const bool coarse = g->type_b == SCOUT_INT4 && g->type_a == SCOUT_BF16;
+    const bool coarse = g->scales && g->type_a == SCOUT_BF16;
     if (coarse || g->type_a == SCOUT_FP8E4M3 || g->type_a == SCOUT_FP8E5M2) return KERNELS_FINE_WIDTH;
     const bool integer = g->type_c == SCOUT_INT32, fine = g->type_c == SCOUT_FP16 || g->type_a == SCOUT_FP64;
-    return (integer || fine) && g->type_b != SCOUT_INT4 ? CHECK_WIDEST : CHECK_WIDE;
+    return (integer || fine) && !g->scales ? CHECK_WIDEST : CHECK_WIDE;
 }
 
 /* Segments of 64 columns, narrower where results are coarse; they become wider where the work (multiply-adds of m x k x
@@ -74,6 +74,7 @@ static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *co
                                    scout_why *why) {
     const gemm_problem p = gemm_problem_of(op);
     const int scales = op_tensor(op, "scales");
+    const bool widens = gemm_widens(p.type_a, p.type_b);
     memset(g, 0, sizeof *g);
     g->m = p.m, g->n = p.n, g->k = p.k, g->batch = p.batch;
     g->stride_a = p.stride_a, g->stride_b = p.stride_b, g->stride_c = p.stride_c;
@@ -85,14 +86,14 @@ static scout_answer check_describe(kernels_gemm *g, const scout_op *op, void *co
     g->seed = seed;
     g->block = p.block_size > 0 ? p.block_size : p.k;
     if (scales >= 0) g->scales = tensors[scales], g->type_scales = op->tensors[scales].type;
+    if (p.b_zero >= 0) g->zeros = tensors[p.b_zero];
     g->residual = p.residual >= 0 ? tensors[p.residual] : NULL;
     g->activation = own_activate(p.activation.function);
     g->activation_alpha = p.activation.alpha, g->activation_beta = p.activation.beta;
     g->steepest = activation_steepest(&p.activation);
     if (g->activation < 0) return scout_say(why, SCOUT_NO, "epilogue", "no reference for this activation of a product");
-    if (p.type_b == SCOUT_INT4 && (!p.trans_b || !g->scales))
-        return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored [N,K] and have scales");
-    if (p.type_b != SCOUT_INT4 && g->scales) return scout_say(why, SCOUT_NO, "feature", "no reference for scales here");
+    if (widens != (g->scales != NULL) || g->k % g->block)
+        return scout_say(why, SCOUT_NO, "feature", "a weight of few bits has a scale for each block, and no other has");
     if (p.m < 1 || p.n < 1 || p.k < 1 || p.batch < 1) return scout_say(why, SCOUT_NO, "shape", "an empty product");
     check_cover(g);
     return check_bias(g, op, &p, tensors, why);
@@ -189,9 +190,9 @@ static scout_answer check_begin(scout_device *device, const scout_op *op, void *
     }
     c->device = device;
     const gemm_problem p = gemm_problem_of(op);
-    const scout_answer answer = p.quant.is || gemm_has_zeros(&p)
-                                    ? cuda_whole_begin(cuda_whole_gemm, device, op, tensors, &c->whole, why)
-                                    : check_cover_all(c, op, tensors, seed, why);
+    const bool bytes = p.quant.is || (gemm_has_zeros(&p) && !gemm_widens(p.type_a, p.type_b));
+    const scout_answer answer = bytes ? cuda_whole_begin(cuda_whole_gemm, device, op, tensors, &c->whole, why)
+                                      : check_cover_all(c, op, tensors, seed, why);
     if (answer != SCOUT_OK) {
         check_end(c);
         return answer;

@@ -390,6 +390,7 @@ static void operations_work(run *r, status *st) {
     if (!run_queue_begin(r, st) || !run_json_save(r, "running", st)) return;
     const bool good = run_queue_work(r, st);
     finish(r, good, st);
+    run_queue_rest(r);
     replay_model(r, good, st);
 }
 

@@ -108,7 +108,7 @@ bool run_fusion_ready(const run *r, const run_item *i) {
 bool run_fusion_known(const run *r, const run_item *i) {
     const bool parts = i->fusion && i->fusion->how == FUSION_SEQUENCE;
     for (int k = 0; parts && k < i->fusion->op_count; k++)
-        if (item_of(r, i->fusion->ops[k])->source == RUN_PENDING) return false;
+        if (item_of(r, i->fusion->ops[k])->source == RUN_PENDING || item_of(r, i->fusion->ops[k])->again) return false;
     return true;
 }
 

@@ -222,7 +222,7 @@ int run_ceilings_parts_due(const run *r, const run_device *d); /* of a job that 
 
 /* run_queue.c */
 void run_queue_fill(run *r); /* what is cached is taken, the rest put in order */
-/* If anything is to be measured, its devices are this run's alone from here to the end of run_queue_work. */
+/* If anything is to be measured, its devices are this run's alone from here to run_queue_rest. */
 bool run_queue_begin(run *r, status *st);
 /* Waits until this run has the devices, and gives them back. */
 bool run_queue_lock(run *r, status *st);

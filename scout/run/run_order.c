@@ -15,7 +15,7 @@
 
 enum {
     FILLS = 4, /* passes that an operation may have while others are prepared, and that what the plan takes has */
-    FEW = 16
+    FEW = 4
 };
 /* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
  * checks on the cores that it measures, tenths of a second. */
@@ -303,14 +303,15 @@ static void bring_forward(run *r, int k, int to) {
     r->order[to] = chosen;
 }
 
-/* What is being prepared beside gives way to the next of its stage that is ready. False: none is. */
+/* What is being prepared beside gives way to the next of its stage that is ready. False: none is. Fusions are held
+ * against what their parts run as, and wait for what is searched again. */
 static bool pass_over(run *r) {
     const run_item *first = &r->items[r->order[r->at]];
     for (int k = r->at; k < r->item_count; k++) {
         const run_item *i = &r->items[r->order[k]];
         if (i->source != RUN_PENDING || i->started || (i->announced && !i->ready)) continue;
         if ((i->stage == RUN_OPERATIONS) != (first->stage == RUN_OPERATIONS)) break;
-        if (!i->announced && k > r->at) continue;
+        if ((!i->announced && k > r->at) || !run_fusion_known(r, i)) continue;
         bring_forward(r, k, r->at);
         return true;
     }
@@ -388,15 +389,11 @@ static void lead(run *r) {
     for (int k = 1; k < count; k++) bring_forward(r, k, 0);
 }
 
-/* Fusions are held against what their parts run as: what is to be searched again comes first, and while it is prepared
- * what else is open. */
-static run_item *before_fusions(run *r, int device) {
+/* Operations that are searched again, before their fusions: those that are ready, or (`wait`) any. */
+static run_item *before_fusions(run *r, int device, bool wait) {
     const double left_s = budget_operations_left(&r->budget, run_now());
     run_search_look(r, device, RUN_OPERATIONS, model_time(r), left_s);
-    run_item *const again = run_search_next(r, device, waits_for_none(r, device, left_s), left_s);
-    run_item *const awaited = again ? again : run_search_next(r, device, true, left_s);
-    run_item *const filler = again || !awaited ? NULL : fill_in(r);
-    return filler ? filler : awaited;
+    return run_search_next(r, device, wait || waits_for_none(r, device, left_s), left_s);
 }
 
 run_item *run_order_next(run *r, int device) {
@@ -411,12 +408,14 @@ run_item *run_order_next(run *r, int device) {
             r->at++;
             continue;
         }
-        run_item *const first = i->stage != RUN_OPERATIONS ? before_fusions(r, device) : NULL;
-        if (first) return first;
+        const bool joined = i->stage != RUN_OPERATIONS;
+        run_item *const again = joined ? before_fusions(r, device, false) : NULL;
+        if (again) return again;
         if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         const bool ready = pass_over(r);
         run_item *const filler = ready ? NULL : fill_in(r);
-        if (filler) return filler;
+        run_item *const awaited = ready || filler || !joined ? NULL : before_fusions(r, device, true);
+        if (filler || awaited) return filler ? filler : awaited;
         if (!ready && r->budget.end > 0) take_from_behind(r);
         i = &r->items[r->order[r->at]];
         if (would_wait(r, i) || (i->stage == RUN_TURNED_FUSIONS && !run_plan_may_turn(r, i->fusion))) {

@@ -318,7 +318,7 @@ void run_queue_rest(run *r) {
 bool run_queue_work(run *r, status *st) {
     if (r->due) say_busy(r);
     const bool good = !r->due || supervisor_run(r->supervisor, next, done, watch, r, r->stop, st);
+    supervisor_quit(r->supervisor); /* a driver takes tenths of a second for that, in which results are written */
     run_cached_store(r);
-    run_queue_rest(r);
     return good;
 }

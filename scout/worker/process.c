@@ -165,13 +165,17 @@ static void kill_now(process *p, int *how) {
     reap(p, REAP_MS, how);
 }
 
+void process_quit(process *p) {
+    status ignored;
+    if (p->state == PROCESS_IDLE || p->state == PROCESS_READY) frames_send(p->fd, FRAMES_QUIT, NULL, &ignored);
+}
+
 void process_end(process *const *list, int count) {
     int how;
     for (int k = 0; k < count; k++) {
         process *p = list[k];
-        status ignored;
         if (p->state == PROCESS_IDLE || p->state == PROCESS_READY) {
-            frames_send(p->fd, FRAMES_QUIT, NULL, &ignored);
+            process_quit(p);
         } else if (p->state != PROCESS_NONE) {
             kill(-p->pid, SIGKILL);
         }

@@ -66,6 +66,8 @@ void process_condemn(process *p, row_status row, const char *code, const char *t
 /* Ends them all: politely where they are idle, at once where they are busy. With them goes whatever they have started,
  * also what left their group or session: nothing but workers that are alive stays a child of this process. */
 void process_end(process *const *list, int count);
+/* One that has nothing to do is told to end, and not waited for. */
+void process_quit(process *p);
 
 /* Sends a frame and waits for the answer: the body of FRAMES_OPENED or FRAMES_DONE, the caller's. NULL: st says why; it
  * was lost, or answered FAILED. First waits for the hello of one that is just starting. */

@@ -340,6 +340,12 @@ static bool no_device_left(supervisor *s, const run *r, status *st) {
     return false;
 }
 
+void supervisor_quit(supervisor *s) {
+    process *list[2 * SUPERVISOR_MAX_DEVICES];
+    const int count = supervisor_processes(s, list);
+    for (int k = 0; k < count; k++) process_quit(list[k]);
+}
+
 void supervisor_rest(supervisor *s) {
     process *list[2 * SUPERVISOR_MAX_DEVICES];
     process_end(list, supervisor_processes(s, list));

@@ -45,6 +45,7 @@ typedef void supervisor_watch(void *context, supervisor_event_kind kind, int dev
  * STATUS_USAGE for a name that cannot be one). Owned: supervisor_free, which ends all workers. */
 supervisor *supervisor_new(const supervisor_options *options, status *st);
 void supervisor_free(supervisor *s);
+void supervisor_quit(supervisor *s); /* no job is to come: workers begin to end, and supervisor_rest waits for them */
 void supervisor_rest(supervisor *s); /* ends all workers; a further run starts others */
 int supervisor_device_count(const supervisor *s);
 const supervisor_device *supervisor_device_at(const supervisor *s, int device);

@@ -19,9 +19,9 @@
  * have threads of their own. NICE: where cores are short all the same, the one that measures goes first. */
 enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 80, PATIENCE_MS = 200, SPARE = 64 << 20 };
 
-/* Beside its budget, for it keeps nothing waiting: so many seconds, and on a thread that is new to the libraries so
- * many more. Of a short budget no more than these multiples. */
-static const double beside_s = 0.3, beside_most = 3, first_s = 1, first_most = 10;
+/* Beside its budget, for it keeps nothing waiting: so many seconds, more where few others wait for a thread, and on a
+ * thread that is new to the libraries so many more. Of a short budget no more than these multiples. */
+static const double beside_s = 0.3, beside_few_s = 1, beside_all_s = 15, beside_most = 3, first_s = 1, first_most = 10;
 
 typedef enum stage { WAITING, UNDER_WAY, READY } stage;
 
@@ -125,6 +125,13 @@ static announced *next_waiting(const worker_ahead *p) {
     return first;
 }
 
+static double beside_of(const worker_ahead *p, const announced *of) {
+    int waiting = 1;
+    for (const announced *a = p->first; a; a = a->next) waiting += a->stage == WAITING && !a->unwanted;
+    const double seconds = fmax(beside_s, fmin(beside_all_s / waiting, beside_few_s));
+    return fmin(seconds, beside_most * of->pass.budget_s);
+}
+
 /* In zeros, whatever is read from them as a place is one. */
 static void *spare_of(const worker_ahead *p, scout_device *device) {
     void *memory = NULL;
@@ -155,7 +162,7 @@ static void *work(void *context) {
             continue;
         }
         a->stage = UNDER_WAY;
-        a->pass.start_s = fmin(beside_s, beside_most * a->pass.budget_s);
+        a->pass.start_s = beside_of(p, a);
         if (!used) a->pass.start_s += fmin(first_s, first_most * a->pass.budget_s);
         used = true;
         a->pass.spare = spare;

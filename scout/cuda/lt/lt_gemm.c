@@ -14,7 +14,7 @@ struct scout_plan {
     lt_way way;
     gemm_problem problem;
     lt_packing packing;
-    int scales; /* place in op->tensors; -1: none */
+    int scales; /* of a weight of few bits: its place in op->tensors; -1: it is none */
     cublasLtMatmulHeuristicResult_t chosen;
 };
 
@@ -118,7 +118,8 @@ static void gemm_needs(const scout_plan *p, scout_plan_needs *needs) {
     }
     if (p->scales >= 0) {
         needs->packs = GEMM_B + 1;
-        needs->pack_bytes = (uint64_t)p->problem.n * (uint64_t)p->problem.k * (p->problem.type_a == SCOUT_FP32 ? 4 : 2);
+        const gemm_problem *const q = &p->problem;
+        needs->pack_bytes = (uint64_t)(q->trans_b ? q->n : q->k) * (uint64_t)q->ldb * (q->type_a == SCOUT_FP32 ? 4 : 2);
     }
 }
 
@@ -129,7 +130,7 @@ static scout_answer gemm_prepare(const scout_op *op, scout_device *device, const
     scout_plan *const p = *plan;
     p->way = gemm_way(op, values);
     p->problem = gemm_problem_of(op);
-    p->scales = p->problem.type_b == SCOUT_INT4 ? op_tensor(op, "scales") : -1;
+    p->scales = gemm_widens(p->problem.type_a, p->problem.type_b) ? op_tensor(op, "scales") : -1;
     lt_setup_packing(op, &p->packing);
     p->lt = lt_ready(&p->handle, why);
     scout_answer answer = p->lt ? gemm_choose(p, op, device, values[0], why) : SCOUT_NO;
@@ -138,14 +139,27 @@ static scout_answer gemm_prepare(const scout_op *op, scout_device *device, const
     return answer;
 }
 
+static scout_answer gemm_widen(const scout_plan *plan, void *const *tensors, void *packed, void *stream,
+                               scout_why *why) {
+    const gemm_problem *const p = &plan->problem;
+    const kernels_blocks weight = {.numbers = tensors[GEMM_B],
+                                   .zeros = p->b_zero >= 0 ? tensors[p->b_zero] : NULL,
+                                   .scales = tensors[plan->scales],
+                                   .type = p->type_b,
+                                   .type_scales = p->type_a,
+                                   .columns_first = p->trans_b,
+                                   .n = p->n,
+                                   .k = p->k,
+                                   .ld = p->ldb,
+                                   .block = p->block_size};
+    return cuda_device_answer(kernels_widen(packed, p->type_a, &weight, stream), "widening the weight", why);
+}
+
 static scout_answer gemm_pack_tensors(scout_plan *plan, void *const *tensors, void *packed, void *stream,
                                       scout_why *why) {
     const gemm_problem *const p = &plan->problem;
     const lt_packing *const k = &plan->packing;
-    if (plan->scales >= 0)
-        return cuda_device_answer(kernels_unpack_int4(packed, p->type_a, tensors[GEMM_B], tensors[plan->scales], p->n,
-                                                      p->k, p->block_size, stream),
-                                  "unpacking the weight", why);
+    if (plan->scales >= 0) return gemm_widen(plan, tensors, packed, stream, why);
     if (!plan->way.transposed) return scout_say(why, SCOUT_FAILED, "error", "this plan packs nothing");
     return cuda_device_answer(kernels_transpose(packed, tensors[p->weight], k->element, k->rows, k->cols, k->ld_from,
                                                 k->ld_to, k->stride_from, k->stride_to, k->matrices, stream),
@@ -155,7 +169,7 @@ static scout_answer gemm_pack_tensors(scout_plan *plan, void *const *tensors, vo
 static scout_answer gemm_pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
     void *tensors[SCOUT_MAX_TENSORS] = {NULL};
     if (plan->scales >= 0)
-        return scout_say(why, SCOUT_NO, "feature", "an int4 weight cannot be unpacked without its scales");
+        return scout_say(why, SCOUT_NO, "feature", "a weight of few bits cannot be widened without its scales");
     memcpy(&tensors[plan->problem.weight < 0 ? 0 : plan->problem.weight], &weight, sizeof weight);
     return gemm_pack_tensors(plan, tensors, packed, stream, why);
 }

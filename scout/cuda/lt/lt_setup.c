@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The types that it multiplies. An int4 weight is unpacked to the input's type by pack(). */
+/* The types that it multiplies. A weight of few bits is widened to the input's type by pack(). */
 typedef struct lt_types {
     uint32_t a, b, c;
     int tf32;
@@ -36,7 +36,7 @@ static const lt_types types[] = {
 };
 
 static const lt_types *setup_types(const gemm_problem *p) {
-    const uint32_t b = p->type_b == SCOUT_INT4 ? p->type_a : p->type_b;
+    const uint32_t b = gemm_widens(p->type_a, p->type_b) ? p->type_a : p->type_b;
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
         if (types[k].a == p->type_a && types[k].b == b && types[k].c == p->type_c && types[k].tf32 == p->tf32)
             return &types[k];
@@ -84,13 +84,14 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
     if (op->kind != SCOUT_GEMM) return scout_say(why, SCOUT_NO, "feature", "only matrix products");
     const gemm_problem p = gemm_problem_of(op);
     const bool scales = op_tensor(op, "scales") >= 0, bias = op_tensor(op, "bias") >= 0;
+    const bool widens = gemm_widens(p.type_a, p.type_b);
     if (!setup_types(&p)) return scout_say(why, SCOUT_NO, "type", "cuBLASLt has no product of these types");
-    if (gemm_has_zeros(&p)) return scout_say(why, SCOUT_NO, "feature", "cuBLASLt has no zero points");
+    if (gemm_has_zeros(&p) && !widens) return scout_say(why, SCOUT_NO, "feature", "cuBLASLt has no zero points");
     if (p.batch > INT32_MAX) return scout_say(why, SCOUT_NO, "shape", "the batch exceeds cuBLASLt's 32-bit counter");
-    if ((p.type_b == SCOUT_INT4) != scales)
-        return scout_say(why, SCOUT_NO, "feature", "scales belong to an int4 weight and to nothing else");
-    if (p.type_b == SCOUT_INT4 && (!p.trans_b || p.block_size < 1 || p.weight != GEMM_B || p.batch != 1))
-        return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored as [N,K], in blocks along K");
+    if (widens != scales)
+        return scout_say(why, SCOUT_NO, "feature", "scales belong to a weight of few bits and to nothing else");
+    if (widens && (p.block_size < 1 || p.k % p.block_size || p.weight != GEMM_B || p.batch != 1))
+        return scout_say(why, SCOUT_NO, "layout", "a weight of few bits must be b, in whole blocks along K");
     if (!setup_epilogue(&p, &epilogue))
         return scout_say(why, SCOUT_NO, "epilogue",
                          "cuBLASLt's epilogues are relu and the tanh form of gelu, not %.40s",
@@ -107,7 +108,7 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
 
 bool lt_setup_packing(const scout_op *op, lt_packing *out) {
     const gemm_problem p = gemm_problem_of(op);
-    if (p.weight < 0 || p.type_b == SCOUT_INT4) return false;
+    if (p.weight < 0 || gemm_widens(p.type_a, p.type_b)) return false;
     const scout_tensor *const t = &op->tensors[p.weight];
     memset(out, 0, sizeof *out);
     out->element = setup_element(t->type);

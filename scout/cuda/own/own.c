@@ -11,7 +11,7 @@ gemm_shape own_gemm_shape(const scout_op *op) {
     s.stride_a = p.stride_a, s.stride_b = p.stride_b, s.stride_c = p.stride_c;
     s.trans_a = p.trans_a, s.trans_b = p.trans_b;
     s.type_a = (int)p.type_a, s.type_b = (int)p.type_b, s.type_c = (int)p.type_c;
-    s.block_size = p.type_b == SCOUT_INT4 ? p.block_size : 0;
+    s.block_size = gemm_widens(p.type_a, p.type_b) ? p.block_size : 0;
     return s;
 }
 
@@ -23,7 +23,8 @@ scout_answer own_gemm_plain(const scout_op *op, scout_why *why) {
     if (p.residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "this kernel adds no residual");
     if (p.activation.function != ACTIVATION_PLAIN)
         return scout_say(why, SCOUT_NO, "epilogue", "this kernel applies no activation");
-    if (gemm_has_zeros(&p)) return scout_say(why, SCOUT_NO, "feature", "this kernel has no zero points");
+    if (gemm_has_zeros(&p) && !gemm_widens(p.type_a, p.type_b))
+        return scout_say(why, SCOUT_NO, "feature", "this kernel has no zero points");
     if (p.m < 1 || p.n < 1 || p.k < 1 || p.batch < 1)
         return scout_say(why, SCOUT_NO, "shape", "a dimension of the product is 0");
     return SCOUT_OK;

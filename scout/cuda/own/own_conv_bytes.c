@@ -17,7 +17,6 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!is_byte(p.type_in) || !is_byte(p.type_weight)) return scout_say(why, SCOUT_NO, "type", "convolves bytes");
     if (p.transposed) return scout_say(why, SCOUT_NO, "feature", "transposed convolutions are not supported");
     if (p.residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "adds no residual to sums of bytes");
-    if (p.quant.zero_weight) return scout_say(why, SCOUT_NO, "feature", "takes off no zero point of the weight");
     if (p.quant.is && p.type_out != SCOUT_FP32 && !is_byte(p.type_out))
         return scout_say(why, SCOUT_NO, "type", "quantised convolutions come out as int8, uint8 or fp32");
     if (!p.quant.is && (p.type_out != SCOUT_INT32 || p.bias >= 0))
@@ -56,6 +55,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
                               .signed_in = p.type_in == SCOUT_INT8,
                               .signed_weight = p.type_weight == SCOUT_INT8,
                               .zero_in = p.quant.zero_in,
+                              .zero_weight = p.quant.zero_weight,
                               .quantised = p.quant.is,
                               .type = (int)p.type_out,
                               .finish = finish_of(&p)};

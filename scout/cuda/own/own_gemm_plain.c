@@ -3,7 +3,7 @@
 
 struct scout_plan {
     gemm_shape shape;
-    int scales; /* index of its tensor; -1: none */
+    int scales, zeros; /* of a weight of few bits: indices of their tensors; -1: none */
 };
 
 /* Types that the kernels have; tf32 operations are computed in fp32, which is more than they ask for. */
@@ -12,21 +12,22 @@ static const struct {
 } types[] = {
     {GEMM_FP32, GEMM_FP32, GEMM_FP32, 1, 1},  {GEMM_FP16, GEMM_FP16, GEMM_FP16, 1, 1},
     {GEMM_BF16, GEMM_BF16, GEMM_BF16, 1, 1},  {GEMM_FP8E4M3, GEMM_FP8E4M3, GEMM_BF16, 1, 0},
-    {GEMM_INT8, GEMM_INT8, GEMM_INT32, 1, 0}, {GEMM_FP16, GEMM_INT4, GEMM_FP16, 1, 0},
+    {GEMM_INT8, GEMM_INT8, GEMM_INT32, 1, 0},
 };
 
 static scout_answer supports(const scout_op *op, int tiled, scout_why *why) {
     const scout_answer plain = own_gemm_plain(op, why);
     if (plain != SCOUT_OK) return plain;
     const gemm_shape s = own_gemm_shape(op);
-    int known = 0;
+    const int widens = gemm_widens((uint32_t)s.type_a, (uint32_t)s.type_b);
+    int known = widens && !tiled && s.type_c == s.type_a;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
         if (types[k].a == s.type_a && types[k].b == s.type_b && types[k].c == s.type_c)
             known = tiled ? types[k].tiled : types[k].naive;
     if (!known)
         return scout_say(why, SCOUT_NO, "type", "%s is not for these types", tiled ? "gemm_tiled" : "gemm_naive");
-    if (s.type_b == GEMM_INT4 && (!s.trans_b || s.batch != 1 || s.block_size < 1 || op_tensor(op, "scales") < 0))
-        return scout_say(why, SCOUT_NO, "layout", "an int4 weight must be stored as [N,K], with scales");
+    if (widens && (s.batch != 1 || s.block_size < 1 || s.k % s.block_size || op_tensor(op, "scales") < 0))
+        return scout_say(why, SCOUT_NO, "layout", "a weight of few bits must be in whole blocks, with scales");
     return SCOUT_OK;
 }
 
@@ -51,14 +52,14 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     scout_plan *const p = *plan;
     (void)device, (void)values, (void)needs, (void)why;
     p->shape = own_gemm_shape(op);
-    p->scales = op_tensor(op, "scales");
+    p->scales = op_tensor(op, "scales"), p->zeros = op_tensor(op, "b_zero");
     return SCOUT_OK;
 }
 
 static scout_answer naive_launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     void *const *t = args->tensors;
     const int error = gemm_naive_launch(&plan->shape, t[GEMM_A], t[GEMM_B], plan->scales < 0 ? NULL : t[plan->scales],
-                                        t[GEMM_C], args->stream);
+                                        plan->zeros < 0 ? NULL : t[plan->zeros], t[GEMM_C], args->stream);
     return error ? cuda_device_answer((cudaError_t)error, "launching gemm_naive", why) : SCOUT_OK;
 }
 

@@ -272,7 +272,7 @@ void check_stream(const gemm_shape &s, bool few) {
 
 void check_plain(const gemm_shape &s) {
     check("naive", s, [&](const void *a, const void *b, const void *scales, void *c) {
-        return gemm_naive_launch(&s, a, b, scales, c, nullptr);
+        return gemm_naive_launch(&s, a, b, scales, nullptr, c, nullptr);
     });
     if (s.type_a != s.type_c || s.type_b != s.type_c) return;
     check("tiled", s,
@@ -281,16 +281,16 @@ void check_plain(const gemm_shape &s) {
 
 void check_int4(const gemm_shape &s) {
     check("naive", s, [&](const void *a, const void *b, const void *scales, void *c) {
-        return gemm_naive_launch(&s, a, b, scales, c, nullptr);
+        return gemm_naive_launch(&s, a, b, scales, nullptr, c, nullptr);
     });
     for (int tiled = 0; tiled < 2; tiled++) {
-        const gemm_int4_config config = {tiled};
+        const gemm_int4_config config = {tiled, 0};
         if (!gemm_int4_fits(&s, &config, (size_t)device().shared)) continue;
         check(tiled ? "int4 tiled" : "int4 streaming", s,
               [&](const void *a, const void *b, const void *scales, void *c) {
                   gemm_int4_plan plan;
                   const int e = gemm_int4_prepare(&s, &config, &plan);
-                  return e ? e : gemm_int4_launch(&plan, a, b, scales, c, nullptr);
+                  return e ? e : gemm_int4_launch(&plan, a, b, scales, nullptr, c, nullptr);
               });
     }
 }
@@ -320,7 +320,7 @@ void check_refusals() {
     gemm_shape mixed = shape_of(GEMM_FP16, 4, 64, 64, "nt");
     mixed.type_c = GEMM_FP32;
     refuses("mixed types (tiled)", gemm_tiled_launch(&mixed, nullptr, nullptr, nullptr, nullptr) != 0);
-    refuses("mixed types (naive)", gemm_naive_launch(&mixed, nullptr, nullptr, nullptr, nullptr, nullptr) != 0);
+    refuses("mixed types (naive)", gemm_naive_launch(&mixed, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) != 0);
 }
 
 gemm_shape int4_shape(int64_t m, int64_t n, int64_t k, int64_t block) {
@@ -597,12 +597,12 @@ void time_int4() {
             const gemm_shape s = int4_shape(m, size[0], size[1], 128);
             double us[2] = {NAN, NAN};
             for (int tiled = 0; tiled < 2; tiled++) {
-                const gemm_int4_config config = {tiled};
+                const gemm_int4_config config = {tiled, 0};
                 gemm_int4_plan plan;
                 if ((m > 64 && !tiled) || gemm_int4_prepare(&s, &config, &plan)) continue;
                 us[tiled] = watch.of(m > 64 ? 4 : launches, [&](int k, cudaStream_t stream) {
                     return gemm_int4_launch(&plan, memory.a(), memory.weights + (size_t)(k % copies) * bytes,
-                                            memory.scales((size_t)k % 16 * side), memory.c(), stream);
+                                            memory.scales((size_t)k % 16 * side), nullptr, memory.c(), stream);
                 });
             }
             printf("%5d x %-5d  %4d  %7.2f %6.2f | %9.2f      %6.3f  | %9.2f    %6.1f\n", size[0], size[1], m, read,
