@@ -17,7 +17,7 @@
 
 /* Threads, and cores of the machine for each of them; the thread that measures needs a core to itself, and libraries
  * have threads of their own. NICE: where cores are short all the same, the one that measures goes first. */
-enum { THREADS = 4, CORES_EACH = 4, NICE = 10, MOST_ANNOUNCED = 80, PATIENCE_MS = 200, SPARE = 64 << 20 };
+enum { THREADS = 8, CORES_EACH = 2, NICE = 10, MOST_ANNOUNCED = 80, PATIENCE_MS = 200, SPARE = 64 << 20 };
 
 /* Beside its budget, for it keeps nothing waiting: so many seconds, more where few others wait for a thread, and on a
  * thread that is new to the libraries so many more. Of a short budget no more than these multiples. */
