@@ -8,7 +8,8 @@
  * or what relu leaves), of a pool their average over the window.
  *
  * Scales and zero points of a model are constants, and ops.json has no values. One factor replaces them: a power of 2
- * near which the outputs of normal inputs use their range. The zero point of unsigned bytes is 128. */
+ * near which the outputs of normal inputs use their range. The zero point of unsigned bytes is 128. So it is for a
+ * convolution whose input's scale and zero point are found at run time (`quant` dynamic): the work is the same. */
 #ifndef SCOUT_OP_REQUANTIZE_H
 #define SCOUT_OP_REQUANTIZE_H
 
@@ -25,7 +26,7 @@ typedef struct requantize {
 static inline requantize requantize_by(const scout_op *op, double factor) {
     const char *const quant = op_text(op, "quant");
     requantize r = {0, 0, 0, 0, 0, 0, 0, 0};
-    if (!quant || strcmp(quant, "qdq") != 0) return r;
+    if (!quant || (strcmp(quant, "qdq") != 0 && (op->kind != SCOUT_CONV || strcmp(quant, "dynamic") != 0))) return r;
     r.is = 1;
     r.rounds = op->output == SCOUT_INT8 || op->output == SCOUT_UINT8;
     r.zero_in = op->input == SCOUT_UINT8 ? 128 : 0;

@@ -107,6 +107,7 @@ static bool product_of(const scout_op *op, const conv_problem *p, product *to) {
         if (strcmp(op->fields[f].name, "batch") == 0) return false;
         to->fields[f] = op->fields[f];
         if (strcmp(op->fields[f].name, "bias") == 0) to->fields[f].text = "m";
+        if (strcmp(op->fields[f].name, "quant") == 0) to->fields[f].text = "qdq"; /* its factor is known here */
     }
     to->op = (scout_op){.size = sizeof to->op, .kind = SCOUT_GEMM, .layout = "nn", .key = op->key, .rank = 3};
     to->op.shape[0] = m, to->op.shape[1] = n, to->op.shape[2] = k;

@@ -43,6 +43,9 @@ static const char *const cases[] = {
              "\"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"stride\": [2, 2], \"layout\": \"nhwc\"",
     UNSIGNED ", \"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [1, 17, 5, 5], \"input\": [1, 65, 5, 5], "
              "\"kernel\": [1, 1], \"bias\": \"channel\", \"activation\": \"relu\"",
+    "\"op\": \"conv\", \"weight_dtype\": \"uint8\", \"quant\": \"dynamic\", \"dtype\": \"uint8\", \"out_dtype\": "
+    "\"fp32\", "
+    "\"shape\": [2, 10, 9, 7], \"input\": [2, 8, 9, 7], \"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"group\": 2",
     GEMM ", \"dtype\": \"int8\", \"out_dtype\": \"int8\", \"shape\": [17, 63, 129], \"bias\": \"n\"",
     GEMM ", \"dtype\": \"uint8\", \"out_dtype\": \"uint8\", \"shape\": [33, 64, 256], \"layout\": \"nt\", "
          "\"bias\": \"n\", \"activation\": \"relu\"",

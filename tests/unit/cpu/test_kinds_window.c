@@ -109,7 +109,7 @@ static void refused(const windows_case *w, const char *field, const char *text, 
 }
 
 static void what_cannot_be_told_is_refused(void) {
-    refused(&plain, "quant", "dynamic", 0, "feature");
+    refused(&plain, "quant", "dynamic", 0, "type");
     refused(&plain, "quant", "qdq", 0, "type"); /* it is of fp32 */
     refused(&plain, "zero_points", NULL, 1, "feature");
     refused(&plain, "weight_scales", "channel", 0, "feature");
