@@ -52,12 +52,17 @@ static int size_rank(const char *kind) {
     return 1; /* broadcast along some other dimension */
 }
 
-static void sort_kinds(const char **kinds, int n) {
+typedef struct operand {
+    const char *kind;
+    tensor *t;
+} operand;
+
+static void sort_operands(operand *operands, int n) {
     for (int k = 1; k < n; k++) {
-        for (int i = k; i > 0 && size_rank(kinds[i]) < size_rank(kinds[i - 1]); i--) {
-            const char *swap = kinds[i];
-            kinds[i] = kinds[i - 1];
-            kinds[i - 1] = swap;
+        for (int i = k; i > 0 && size_rank(operands[i].kind) < size_rank(operands[i - 1].kind); i--) {
+            const operand swap = operands[i];
+            operands[i] = operands[i - 1];
+            operands[i - 1] = swap;
         }
     }
 }
@@ -72,20 +77,22 @@ static bool is_repeated(const node *n, int slot) {
 
 static void set_inputs(work *w, const tensor *out) {
     enum { MOST_NAMED = 8 }; /* a sum of hundreds says how many instead */
-    const char *kinds[MOST_NAMED];
+    operand operands[MOST_NAMED];
     char text[512];
     size_t used = 0;
     int count = 0;
     for (int k = 0; k < w->node->in_count; k++) {
         const tensor *t = cost_in(w, k);
         if (!t || is_side_input(w, k) || ++count > MOST_NAMED) continue;
-        kinds[count - 1] = is_repeated(w->node, k) ? "same" : input_kind(w, t, out);
+        operands[count - 1] = (operand){is_repeated(w->node, k) ? "same" : input_kind(w, t, out), w->node->in[k]};
     }
     const int named = count < MOST_NAMED ? count : MOST_NAMED;
-    if (count == 0 || (count == 1 && strcmp(kinds[0], "tensor") == 0)) return;
-    if (is_commutative(w->node)) sort_kinds(kinds, named);
+    if (is_commutative(w->node)) sort_operands(operands, named);
+    for (int k = 0; k < named; k++)
+        if (strcmp(operands[k].kind, "same") != 0) work_tell(w, "operand", operands[k].t);
+    if (count == 0 || (count == 1 && strcmp(operands[0].kind, "tensor") == 0)) return;
     for (int k = 0; k < named; k++) {
-        const int n = snprintf(text + used, sizeof text - used, "%s%s", k ? "," : "", kinds[k]);
+        const int n = snprintf(text + used, sizeof text - used, "%s%s", k ? "," : "", operands[k].kind);
         used += (size_t)n < sizeof text - used ? (size_t)n : sizeof text - used - 1;
     }
     oprec_set_text(&w->rec, "inputs",
@@ -142,5 +149,7 @@ void lower_elementwise(work *w) {
     if (!cost_shaped(out)) return;
     set_inputs(w, out);
     set_numbers(w);
+    if (oprec_field(&w->rec, "exponent")) w->operand_count = 1; /* a known one is no operand */
+    work_tell_made(w, "y", n->out[0]);
     w->rec.flops = checked_from_double((double)info_count(out->info) * set_form(w));
 }

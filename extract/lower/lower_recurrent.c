@@ -121,6 +121,11 @@ void lower_rotary(work *w) {
     if (rotated) oprec_set_int(&w->rec, "rotary_dim", rotated);
     if (graph_attr_int(n, "interleaved", 0)) oprec_set_int(&w->rec, "interleaved", 1);
     if (gemma) w->rec.what = "gemma";
+    const bool plain = !n->domain[0] && !cost_in(w, 3); /* else positions choose rows of the angles */
+    work_tell(w, "x", n->in[gemma ? 1 : 0]);
+    work_tell(w, "cos", plain ? n->in[1] : NULL);
+    work_tell(w, "sin", plain ? n->in[2] : NULL);
+    work_tell_made(w, "y", n->out[0]);
     const int64_t all = checked_mul(info_count(in->info), gemma ? 2 : 1);
     w->rec.flops =
         checked_mul(rotated && wide ? checked_mul(all / wide, rotated) : all, opcost_per_element(OP_ROTARY, NULL));

@@ -156,15 +156,19 @@ bool match_gate_activation(match *m, node *anchor) {
     eval_cone c = {.m = m, .x = best.x, .lanes = gate_lanes, .steps = EVAL_MAX_STEPS, .set = &set};
     if (!eval_lanes(&c, results[best.down], 0, lanes) || !is_formula(&set)) return false;
     work *w = flow_join(m, &set, results[best.down]->producer);
-    if (w) fill_gate(w, best.form->what, best.form->cost, best.x, results[best.down]);
-    return w != NULL;
+    if (!w) return false;
+    fill_gate(w, best.form->what, best.form->cost, best.x, results[best.down]);
+    work_tell(w, "operand", best.x);
+    work_tell_made(w, "y", results[best.down]);
+    return true;
 }
 
 /* If t is an activation's result: its name when gated, its cost per element, its nodes added to the set. */
-static const char *gated_name(match *m, tensor *t, flow_set *set, int64_t *cost) {
+static const char *gated_name(match *m, tensor *t, flow_set *set, int64_t *cost, tensor **of) {
     work *w = t && t->producer ? work_of(m->list, t->producer) : NULL;
     if (!w) return NULL;
     w = work_top(w);
+    *of = work_told(w, "operand");
     if (w->rec.kind != OP_ELEMENTWISE || !w->rec.what || w->node != t->producer) return NULL;
     for (int f = 0; f < GATE_FORMS && w->part_count > 0; f++) {
         if (strcmp(gate_forms[f].what, w->rec.what) != 0 || !gate_forms[f].gated) continue;
@@ -188,13 +192,17 @@ bool match_gate_product(match *m, node *product) {
         tensor *gate = product->in[slot], *other = product->in[1 - slot];
         flow_set set = {.count = 0};
         int64_t cost;
+        tensor *gated = NULL; /* what the activation is of */
         if (!gate || !other || gate == other || !flow_same_shape(gate, other) || flow_constant(other)) continue;
-        const char *name = gated_name(m, gate, &set, &cost);
+        const char *name = gated_name(m, gate, &set, &cost, &gated);
         if (!name) continue;
         flow_add(&set, product);
         work *w = flow_join(m, &set, product);
         if (!w) continue;
         fill_gate(w, name, cost, other, product->out[0]);
+        work_tell(w, "operand", gated);
+        work_tell(w, "operand", other);
+        work_tell_made(w, "y", product->out[0]);
         oprec_set_text(&w->rec, "inputs", "tensor,tensor");
         return true;
     }

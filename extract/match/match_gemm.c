@@ -38,6 +38,7 @@ bool match_gemm_transposes(match *m, node *n) {
     static const char *const layouts[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
     w->rec = plain->rec;
     w->weight = plain->weight;
+    work_take_operands(w, plain);
     w->rec.layout = layouts[turned[0]][turned[1]];
     if (unfold) unfold_batch(w, n->in[0]);
     cost_boundary(w);

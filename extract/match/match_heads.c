@@ -239,6 +239,17 @@ static void tell(work *w, const heads_lie *l, const char *field, const char *usu
     oprec_set_ints(&w->rec, w->arena, field, 3, l->strides);
 }
 
+/* What the strides are of; another order of its elements is none of them. */
+static void tell_operands(work *w, const heads_lie *sides) {
+    static const char *const names[HEADS_SIDES] = {"q", "k", "v", "out"};
+    for (int s = HEADS_Q; s <= HEADS_V; s++) {
+        const heads_path *p = &sides[s].path;
+        tensor *read = p->own > 0 ? above(p->nodes[p->own - 1]) : p->end;
+        work_tell(w, names[s], sides[s].told ? read : NULL);
+    }
+    work_tell_made(w, names[HEADS_OUT], flow_out(w->node, 0));
+}
+
 void heads_tell(match *m, work *w, heads_lie *sides) {
     const heads_lie *out = &sides[HEADS_OUT];
     if (!out->told) return;
@@ -254,6 +265,15 @@ void heads_tell(match *m, work *w, heads_lie *sides) {
         const bool kept = cache && (s == HEADS_K || s == HEADS_V);
         tell(w, &sides[s], fields[s], layouts[inside && !kept]);
     }
+    tell_operands(w, sides);
+}
+
+void heads_tell_mask(work *w, tensor *added) {
+    static const struct {
+        const char *mask, *operand;
+    } rows[] = {{"additive", "mask"}, {"causal+padding", "mask"}, {"lengths", "lengths"}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (strcmp(rows[k].mask, w->rec.mask) == 0) work_tell(w, rows[k].operand, added);
 }
 
 /* ---- attention as one node ---- */
@@ -267,6 +287,19 @@ static bool set_operand(heads_lie *l, tensor *t, const oprec *r, int64_t heads, 
     memcpy(l->dims, all, sizeof all);
     l->told = (inside || cost_rank(t) == 4) && cost_dim(t, inside ? 1 : 2) == rows;
     return l->told || (t && cost_shaped(t));
+}
+
+/* All that is added to the scores; NULL: there are other masks beside it. */
+static tensor *additive_mask(const node *n) {
+    static const struct {
+        const char *op_type, *domain, *causal;
+        int slot, other; /* of a mask over keys */
+    } rows[] = {{"Attention", "", "is_causal", 3, 6}, {"MultiHeadAttention", "com.microsoft", "unidirectional", 5, 4}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (strcmp(rows[k].op_type, n->op_type) == 0 && strcmp(rows[k].domain, n->domain) == 0 &&
+            graph_attr_int(n, rows[k].causal, 0) == 0 && !flow_in(n, rows[k].other))
+            return flow_in(n, rows[k].slot);
+    return NULL;
 }
 
 bool match_attention_operands(match *m, node *n) {
@@ -296,5 +329,6 @@ bool match_attention_operands(match *m, node *n) {
         w->weight = plain->weight;
     }
     heads_tell(m, w, sides);
+    heads_tell_mask(w, additive_mask(n));
     return true;
 }

@@ -35,3 +35,7 @@ node *heads_follow(match *m, heads_lie *out, flow_set *set);
 /* Of a joined attention (or one that is a node): finds how its operands lie, makes the moves above them free, and tells
  * it in the record. */
 void heads_tell(match *m, work *w, heads_lie *sides);
+
+/* The operand that the kind of its mask has. added: all that is added to the scores, whatever its kind; NULL: more than
+ * that is done to them. */
+void heads_tell_mask(work *w, tensor *added);

@@ -169,7 +169,7 @@ static void set_axes(work *w, const norm_found *f) {
     oprec_set_ints(&w->rec, w->arena, "axes", count, axes);
 }
 
-static void fill_norm(work *w, const norm_found *f, tensor *weight, const tensor *bias) {
+static void fill_norm(work *w, const norm_found *f, tensor *weight, tensor *bias) {
     int64_t rows = f->cols > 0 ? flow_count(f->x) / f->cols : 0;
     memset(&w->rec, 0, sizeof w->rec);
     cost_set_rows(w, OP_NORM, norm_forms[f->form], rows, f->cols, opcost_per_element(OP_NORM, norm_forms[f->form]));
@@ -182,6 +182,10 @@ static void fill_norm(work *w, const norm_found *f, tensor *weight, const tensor
     }
     cost_set_types(w, f->x, f->y);
     cost_boundary(w);
+    work_tell(w, "x", f->x);
+    work_tell_made(w, "y", f->y);
+    if (weight) work_tell(w, "scale", weight);
+    if (bias) work_tell(w, "bias", bias);
 }
 
 bool match_norm_root(match *m, node *root) {

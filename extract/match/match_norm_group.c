@@ -17,7 +17,7 @@ static tensor *per_channel(const node *n, const char *op_type, const tensor *y) 
     return other != y && vector ? other : NULL;
 }
 
-static void fill_group(work *w, const tensor *x, const tensor *y, int64_t groups, tensor *weight, const tensor *bias) {
+static void fill_group(work *w, tensor *x, tensor *y, int64_t groups, tensor *weight, tensor *bias) {
     int64_t rows = checked_mul(flow_dim(x, 0), groups);
     cost_weight found;
     memset(&w->rec, 0, sizeof w->rec);
@@ -30,13 +30,17 @@ static void fill_group(work *w, const tensor *x, const tensor *y, int64_t groups
     }
     cost_set_types(w, x, y);
     cost_boundary(w);
+    work_tell(w, "x", x);
+    work_tell_made(w, "y", y);
+    if (weight) work_tell(w, "scale", weight);
+    if (bias) work_tell(w, "bias", bias);
 }
 
 bool match_norm_group(match *m, node *instance) {
     const tensor *grouped = flow_in(instance, 0);
     node *before = grouped ? grouped->producer : NULL, *after = flow_user(flow_out(instance, 0));
     if (!flow_free(m, instance) || !graph_is(before, "Reshape") || !graph_is(after, "Reshape")) return false;
-    const tensor *x = flow_in(before, 0), *y = flow_out(after, 0);
+    tensor *x = flow_in(before, 0), *y = flow_out(after, 0);
     int64_t groups = flow_dim(grouped, 1);
     if (flow_rank(x) < 3 || groups < 1 || !flow_same_shape(x, y) || flow_dim(grouped, 0) != flow_dim(x, 0) ||
         flow_dim(x, 1) % groups)

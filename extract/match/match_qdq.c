@@ -170,6 +170,7 @@ bool match_qdq_compute(match *m, node *n) {
     work *w = set.count > 1 ? work_join(m->list, n, set.nodes, set.count) : work_of(m->list, n);
     if (!w) return false;
     w->weight = plain->weight;
+    work_take_operands(w, plain);
     w->free = plain->free;
     w->moves_stored = move;
     w->rec = rec;
@@ -202,6 +203,8 @@ bool match_qdq_integer(match *m, node *n) {
     if (!w) return false;
     w->rec = plain->rec;
     w->weight = plain->weight;
+    work_take_operands(w, plain);
+    work_tell(w, "scales", factor);
     w->rec.out_type = cost_type(w, flow_out(scale, 0));
     if (cost_shaped(factor) && info_count(factor->info) > 1) oprec_set_text(&w->rec, "weight_scales", "channel");
     oprec_set_text(&w->rec, "quant", "dynamic");

@@ -186,7 +186,7 @@ static bool is_rotated(match *m, tensor *t, tensor *x, flow_set *set) {
 }
 
 /* [B, H, S, D] from x, and from which of its dimensions the angles do not know: heads share them. */
-static void fill_rotary(work *w, tensor *x, const tensor *y, const tensor *angle, bool interleaved) {
+static void fill_rotary(work *w, tensor *x, tensor *y, const tensor *angle, bool interleaved) {
     int rank = flow_rank(x);
     int64_t shape[4] = {1, 1, 1, flow_dim(x, -1)};
     if (rank == 4) {
@@ -207,6 +207,10 @@ static void fill_rotary(work *w, tensor *x, const tensor *y, const tensor *angle
     if (interleaved) oprec_set_int(&w->rec, "interleaved", 1);
     cost_set_types(w, x, y);
     cost_boundary(w);
+    work_tell(w, "x", x);
+    work_tell(w, "cos", NULL); /* angles of both halves, or of pairs, in an order of the model's own */
+    work_tell(w, "sin", NULL);
+    work_tell_made(w, "y", y);
     w->rec.flops = checked_mul(flow_count(x), opcost_per_element(OP_ROTARY, NULL));
 }
 

@@ -262,10 +262,12 @@ static tensor *softmax_input(node *last, flow_set *set) {
 
 bool match_softmax(match *m, node *last) {
     flow_set set = {.count = 0};
-    const tensor *x = flow_free(m, last) ? written_out(last, &set) : NULL;
+    tensor *x = flow_free(m, last) ? written_out(last, &set) : NULL;
     if (!x) return false;
     work *w = flow_join(m, &set, last);
     if (!w) return false;
+    work_tell(w, "x", x);
+    work_tell_made(w, "y", flow_out(last, 0));
     memset(&w->rec, 0, sizeof w->rec);
     int64_t cols = flow_dim(x, -1);
     cost_set_rows(w, OP_SOFTMAX, NULL, flow_count(x) / cols, cols, opcost_per_element(OP_SOFTMAX, NULL));
@@ -365,7 +367,7 @@ static tensor *up_binary(match *m, scores *s, node *n, bool turned) {
     double limit;
     bool fits = false;
     if (graph_is(n, "Add"))
-        fits = add_term(s, other, MASK_ADD, turned);
+        fits = add_term(s, other, MASK_ADD, turned), s->added_last = s->scale_known && s->scale == 1 && s->softcap == 0;
     else if (graph_is(n, "Sub"))
         fits = slot == 0 && add_term(s, other, MASK_SUB, turned);
     else if (graph_is(n, "Div"))

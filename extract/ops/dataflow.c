@@ -281,6 +281,69 @@ static void tell_views(flow_builder *b, const work *w) {
     }
 }
 
+/* ---- which of the operation's own tensors they are ---- */
+
+enum { MOST_BETWEEN = 8 }; /* nodes of a joined work between its operator and a tensor that is read or made */
+
+/* Past what dequantises or transposes within the work. */
+static tensor *read_for(const flow_builder *b, const unit *u, tensor *t) {
+    for (int k = 0; t && k < MOST_BETWEEN; k++) {
+        const node *passed = cost_passed(u->w, t);
+        if (!passed && producer_of(b, t) != u) return t;
+        const node *n = passed ? passed : t->producer;
+        t = n->in_count > 0 ? n->in[0] : NULL;
+    }
+    return NULL;
+}
+
+static bool is_edge(const flow_builder *b, int row, bool made) {
+    const dataflow *d = b->to;
+    const dataflow_occurrence *o = &d->occurrences[d->occurrence_count];
+    const int from = o->edges + (made ? o->reads : 0), count = made ? o->makes : o->reads;
+    for (int k = from; k < from + count; k++)
+        if (d->edges[k] == row) return true;
+    return false;
+}
+
+/* A constant lies as it is stored: transposed only where the record says it of the weight. */
+static const tensor *stored_for(const unit *u, tensor *t) {
+    cost_weight found;
+    if (!cost_trace(u->w, t, &found)) return t;
+    const bool told = u->w->rec.kind == OP_GEMM && found.root == u->w->weight;
+    return found.rearranged || (found.transposed && !told) ? NULL : found.root;
+}
+
+static int row_read(const flow_builder *b, const unit *u, const work_operand *o) {
+    tensor *t = read_for(b, u, o->t);
+    const unit *from = t ? producer_of(b, t) : NULL;
+    const tensor *of = t && (!from || is_loaded(from)) ? stored_for(u, t) : t;
+    const int row = of ? b->row_of[of->place] - 1 : -1;
+    return is_edge(b, row, false) ? row : -1;
+}
+
+static int row_made(const flow_builder *b, const unit *u, const work_operand *o) {
+    const tensor *t = o->t;
+    for (int k = 0; t && k < MOST_BETWEEN; k++) {
+        if (is_edge(b, b->row_of[t->place] - 1, true)) return b->row_of[t->place] - 1;
+        const node *n = t->user_count == 1 ? t->users[0] : NULL;
+        t = n && unit_of(b, n) == u && n->out_count > 0 ? n->out[0] : NULL;
+    }
+    return -1;
+}
+
+static void add_operands(flow_builder *b, const unit *u) {
+    dataflow *d = b->to;
+    dataflow_occurrence *o = &d->occurrences[d->occurrence_count];
+    work_operand *operands;
+    o->operands = (int)d->operand_count;
+    o->operand_count = work_operands(u->w, &operands);
+    for (int k = 0; k < o->operand_count; k++) {
+        arena_grow(b->arena, (void **)&d->operands, &d->operand_cap, d->operand_count, sizeof *d->operands);
+        d->operands[d->operand_count++] =
+            operands[k].made ? row_made(b, u, &operands[k]) : row_read(b, u, &operands[k]);
+    }
+}
+
 static bool is_cut(const work *w) {
     for (int k = 0; k < w->node_count; k++)
         if (w->nodes[k]->unresolved || w->nodes[k]->unknown) return true;
@@ -307,6 +370,7 @@ static void add_occurrence(flow_builder *b, const unit *u, int begin) {
         if (graph_has_body(n)) read_bodies(b, w, n);
     }
     make_tensors(b, w, w->free ? begin : d->occurrence_count);
+    add_operands(b, u);
     tell_views(b, w);
     d->occurrence_of[w->node->id] = d->occurrence_count++;
 }

@@ -38,6 +38,8 @@ typedef struct dataflow_occurrence {
     int first_node; /* of it among the entry's nodes */
     int edges;      /* where its tensors begin: first what it reads, then what it makes */
     int reads, makes;
+    int operands; /* where its own tensors begin among the operands */
+    int operand_count;
     bool cut; /* what it reads, makes or does is not all known */
 } dataflow_occurrence;
 
@@ -45,9 +47,10 @@ typedef struct dataflow {
     dataflow_tensor *tensors;
     dataflow_occurrence *occurrences;
     int *edges;         /* tensors */
+    int *operands;      /* tensors; -1: none, or none is known */
     int *occurrence_of; /* by node id: dataflow_occurrence_of reads it */
     int tensor_count, occurrence_count;
-    size_t edge_count, edge_cap;
+    size_t edge_count, edge_cap, operand_count, operand_cap;
     int64_t weight_bytes, activation_bytes; /* the latter at most at once */
     int peak;                               /* the occurrence at which that is */
     int unsized;                            /* tensors that are counted as nothing, as their size is not known */

@@ -55,6 +55,7 @@ static void work_lower(worklist *list, node *n) {
         n->def->lower(w);
         work_add_attrs(w);
         work_add_constants(w);
+        work_add_operands(w);
     }
     list->of_node[n->id] = w;
     work_append(list, w);

@@ -15,6 +15,13 @@ typedef struct work_weight {
     tensor *t;
 } work_weight;
 
+/* One of the operation's own tensors, by the name that docs/kinds_tensors.md gives it: which of the model's it is. */
+typedef struct work_operand {
+    const char *name;
+    tensor *t; /* NULL: none of them, or it is not known which */
+    bool made; /* what the operation writes */
+} work_operand;
+
 /* A tensor of which less is read or written than there is: of a cache what is valid, of a table some rows. */
 typedef struct work_share {
     const tensor *t;
@@ -34,6 +41,8 @@ struct work {
     tensor *weight;    /* the constant that is its weight (traced to the initializer); NULL where none */
     work_weight *more; /* further constants of its own; of a joined work see work_weights */
     int more_count;
+    work_operand *operands; /* as told; work_operands gives them in order */
+    int operand_count;
     work_share *shares; /* cost.c's own */
     int share_count;
     dtype precision;   /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
@@ -69,7 +78,18 @@ work *work_top(work *w);                            /* follows owner to the work
  * node stands in another region. */
 work *work_join(worklist *list, node *anchor, node *const *nodes, int node_count);
 
+/* ---- work_operands.c ---- */
+
+/* Adds one. Elements that lie otherwise than the operation takes them are another tensor: `t` is NULL then. */
+void work_tell(work *w, const char *name, tensor *t);
+void work_tell_made(work *w, const char *name, tensor *t);
+void work_take_operands(work *w, const work *from); /* of a work that becomes a part of it, or of itself */
+tensor *work_told(const work *w, const char *name); /* NULL: not told */
+/* All that the record says there are, in the order of the operation's tensors; in the arena. Returns how many. */
+int work_operands(const work *w, work_operand **out);
+
 /* ---- shared by the files of work; for a work that is lowered and not free ---- */
 
 void work_add_attrs(work *w);     /* attributes that are fields as they stand */
 void work_add_constants(work *w); /* beside its main weight */
+void work_add_operands(work *w);  /* where its lower function has told none */

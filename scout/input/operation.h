@@ -44,19 +44,23 @@ typedef struct operation_tensor { /* of the dataflow */
     dtype type;
 } operation_tensor;
 
+enum { OPERATION_MOST_OPERANDS = 4096 }; /* more than any operation that is measured */
+
 typedef struct operation_occurrence {
-    int operation;         /* in the list */
-    int place;             /* which one of the operation's occurrences it is */
-    int64_t times;         /* that it runs: more than once in the body of a loop */
-    int read, made, after; /* where its tensors begin among the edges, and where the next one's do */
+    int operation;               /* in the list */
+    int place;                   /* which one of the operation's occurrences it is */
+    int64_t times;               /* that it runs: more than once in the body of a loop */
+    int read, made, after;       /* where its tensors begin among the edges, and where the next one's do */
+    int operands, operand_count; /* where the operation's own tensors begin; as many as it has, or none are told */
 } operation_occurrence;
 
 /* What a run does, one occurrence after another (docs/formats.md). */
 typedef struct operation_flow {
     operation_tensor *tensors;
     operation_occurrence *occurrences;
-    int *edges; /* tensors that occurrences read and make */
-    int tensor_count, occurrence_count, edge_count;
+    int *edges;    /* tensors that occurrences read and make */
+    int *operands; /* tensors, in the order of scout_op.tensors; -1: none, or none is known */
+    int tensor_count, occurrence_count, edge_count, operand_count;
     int cuts; /* occurrences whose dataflow is not all known */
 } operation_flow;
 

@@ -35,7 +35,7 @@ int64_t operation_lie(int rank, const int64_t *dims, const int64_t *strides) {
 
 json_t *operation_flow_to_json(const operation_flow *f, json_builder *b) {
     json_t *to = json_new_object(b), *tensors = json_new_array(b), *occurrences = json_new_array(b),
-           *edges = json_new_array(b);
+           *edges = json_new_array(b), *operands = json_new_array(b);
     for (int k = 0; k < f->tensor_count; k++) {
         const operation_tensor *t = &f->tensors[k];
         const int64_t x[] = {t->bytes, t->source, t->offset,   t->lie,  t->producer,
@@ -44,13 +44,16 @@ json_t *operation_flow_to_json(const operation_flow *f, json_builder *b) {
     }
     for (int k = 0; k < f->occurrence_count; k++) {
         const operation_occurrence *o = &f->occurrences[k];
-        const int64_t x[] = {o->operation, o->place, o->times, o->read, o->made, o->after};
+        const int64_t x[] = {o->operation, o->place, o->times,    o->read,
+                             o->made,      o->after, o->operands, o->operand_count};
         json_push(b, occurrences, json_new_ints(b, sizeof x / sizeof *x, x));
     }
     for (int k = 0; k < f->edge_count; k++) json_push_int(b, edges, f->edges[k]);
+    for (int k = 0; k < f->operand_count; k++) json_push_int(b, operands, f->operands[k]);
     json_put(b, to, "tensors", tensors);
     json_put(b, to, "occurrences", occurrences);
     json_put(b, to, "edges", edges);
+    json_put(b, to, "operands", operands);
     return to;
 }
 
@@ -69,15 +72,17 @@ static int64_t number(const flow_reader *r, size_t at, int64_t least, int64_t mo
 
 operation_flow *operation_flow_from_json(const json_t *o, int operations, arena *a) {
     const json_t *tensors = json_object_get(o, "tensors"), *occurrences = json_object_get(o, "occurrences"),
-                 *edges = json_object_get(o, "edges");
+                 *edges = json_object_get(o, "edges"), *operands = json_object_get(o, "operands");
     operation_flow *f = arena_array(a, operation_flow, 1);
     flow_reader r = {.arena = a};
     f->tensor_count = (int)json_array_size(tensors);
     f->occurrence_count = (int)json_array_size(occurrences);
     f->edge_count = (int)json_array_size(edges);
+    f->operand_count = (int)json_array_size(operands);
     f->tensors = arena_array(a, operation_tensor, f->tensor_count);
     f->occurrences = arena_array(a, operation_occurrence, f->occurrence_count);
     f->edges = arena_array(a, int, f->edge_count);
+    f->operands = arena_array(a, int, f->operand_count);
     for (int k = 0; k < f->tensor_count; k++) {
         operation_tensor *t = &f->tensors[k];
         r.row = json_array_get(tensors, (size_t)k);
@@ -102,8 +107,12 @@ operation_flow *operation_flow_from_json(const json_t *o, int operations, arena 
         at->read = (int)number(&r, 3, 0, f->edge_count);
         at->made = (int)number(&r, 4, at->read, f->edge_count);
         at->after = (int)number(&r, 5, at->made, f->edge_count);
+        at->operands = (int)number(&r, 6, 0, f->operand_count);
+        at->operand_count = (int)number(&r, 7, 0, f->operand_count - at->operands);
     }
     r.row = edges;
     for (int k = 0; k < f->edge_count; k++) f->edges[k] = (int)number(&r, (size_t)k, 0, f->tensor_count - 1);
+    r.row = operands;
+    for (int k = 0; k < f->operand_count; k++) f->operands[k] = (int)number(&r, (size_t)k, -1, f->tensor_count - 1);
     return f;
 }

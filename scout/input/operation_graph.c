@@ -34,9 +34,9 @@ typedef struct graph_reader {
     const char *part; /* "tensor", "occurrence" */
     int row;          /* that is being read */
     graph_tensor *tensors;
-    size_t tensor_count, tensor_cap, edge_count, edge_cap, occurrence_cap;
+    size_t tensor_count, tensor_cap, edge_count, edge_cap, occurrence_cap, operand_count, operand_cap;
     int occurrence_count, cuts;
-    int *edges;
+    int *edges, *operands;
     operation_occurrence *occurrences;
     int64_t *begins;    /* by operation: where its places begin among all places; one more at the end */
     uint8_t *taken;     /* by place: an occurrence stands for it */
@@ -261,6 +261,29 @@ static void read_edges(graph_reader *g, const operation *o, bool made) {
     if (!fits) REFUSE(g, "none of the tensors that it makes is as large as the shape of %s", o->id);
 }
 
+static bool is_edge(const graph_reader *g, const operation_occurrence *at, int tensor) {
+    for (int e = at->read; e < at->after; e++)
+        if (g->edges[e] == tensor) return true;
+    return false;
+}
+
+/* Which of these its operation's own tensors are; a file that is older has no such list. */
+static json_scan_token read_operands(graph_reader *g, operation_occurrence *at) {
+    json_scan_token token = next(g);
+    at->operands = (int)g->operand_count;
+    if (token != JSON_SCAN_ARRAY) return token;
+    while ((token = next(g)) != JSON_SCAN_ARRAY_END) {
+        const int index = (int)number(g, token, -1, (int64_t)g->tensor_count - 1, "operand");
+        if (index >= 0 && !is_edge(g, at, index))
+            REFUSE(g, "its operand %d is no tensor that it reads or makes", index);
+        if (at->operand_count++ == OPERATION_MOST_OPERANDS)
+            REFUSE(g, "it has more than %d operands", OPERATION_MOST_OPERANDS);
+        arena_grow(g->r->arena, (void **)&g->operands, &g->operand_cap, g->operand_count, sizeof *g->operands);
+        g->operands[g->operand_count++] = index;
+    }
+    return next(g);
+}
+
 static void read_occurrence(graph_reader *g) {
     const int op = next_number(g, 0, g->list->count - 1, "operation");
     const operation *o = &g->list->items[op];
@@ -276,7 +299,7 @@ static void read_occurrence(graph_reader *g) {
     at.made = (int)g->edge_count;
     read_edges(g, o, true);
     at.after = (int)g->edge_count;
-    want(g, JSON_SCAN_ARRAY_END, "there is more behind it than an occurrence has");
+    if (read_operands(g, &at) != JSON_SCAN_ARRAY_END) REFUSE(g, "there is more behind it than an occurrence has");
     if (g->memory[2] == g->row) {
         g->at_op = op;
         g->at_node = first;
@@ -422,6 +445,8 @@ static operation_flow *make_flow(const graph_reader *g) {
     }
     f->occurrences = g->occurrences;
     f->edges = g->edges;
+    f->operands = g->operands;
+    f->operand_count = (int)g->operand_count;
     f->tensor_count = (int)g->tensor_count;
     f->occurrence_count = g->occurrence_count;
     f->edge_count = (int)g->edge_count;

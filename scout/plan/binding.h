@@ -1,11 +1,10 @@
-/* Which tensors of the dataflow an operation's own tensors are, at one of its occurrences. Neither file nor candidate
- * says it, so it is found by order, type and size: what is not found has memory of its own in a replay. */
+/* Which tensors of the dataflow an operation's own tensors are, at one of its occurrences, by what ops.json says. What
+ * it does not say, or what does not fit, has memory of its own in a replay. */
 #pragma once
 
 #include "scout/fusion/fusion.h"
 
-/* to[k]: of op->tensors[k]. What it holds before stays: -1 is to be found, and still -1 where it was not. Returns how
- * many are known. */
+/* to[k]: of op->tensors[k]; what is not known stays what it is. Returns how many are known. */
 int binding_tensors(const operation_flow *flow, const operation_occurrence *at, const scout_op *op, int *to);
 /* None is known. */
 void binding_begin(int *to);

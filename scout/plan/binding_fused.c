@@ -56,18 +56,33 @@ static int bound_before(const binder *b, int part, uint32_t t) {
     return output >= 0 ? b->to->parts[from][output] : -1;
 }
 
-/* A tensor that the part reads and that lies in the same memory: itself, or a view of all of it. */
-static int read_of(const binder *b, int part, int tensor, const scout_tensor *want) {
-    const operation_occurrence *at = &b->flow->occurrences[b->occurrences[part]];
-    const int owner = binding_owner(b->flow, tensor);
-    for (int e = at->read; e < at->made; e++) {
-        const operation_tensor *t = &b->flow->tensors[b->flow->edges[e]];
-        if (binding_owner(b->flow, b->flow->edges[e]) == owner && t->offset == 0 &&
-            t->lie == operation_lie((int)want->rank, want->dims, want->strides) && (uint32_t)t->type == want->type &&
-            t->bytes >= 0 && (uint64_t)t->bytes == want->bytes)
-            return b->flow->edges[e];
+static bool is_same(const binder *b, int x, int y) {
+    const operation_tensor *s = &b->flow->tensors[x], *t = &b->flow->tensors[y];
+    return binding_owner(b->flow, x) == binding_owner(b->flow, y) && s->offset == t->offset && s->lie == t->lie;
+}
+
+/* What a fusion takes for one of two operands may be the other one, where these may change places. */
+static bool may_swap(const scout_op *op, uint32_t s, uint32_t t) {
+    static const char *const either[] = {"add", "and", "equal", "max", "mean", "min", "mul", "or", "sum", "xor"};
+    const scout_tensor *x = &op->tensors[s], *y = &op->tensors[t];
+    bool swaps = false;
+    for (size_t k = 0; k < sizeof either / sizeof *either; k++) swaps = swaps || op_is(op, either[k]);
+    return op->kind == SCOUT_ELEMENTWISE && swaps && x->role == y->role && x->type == y->type && x->bytes == y->bytes &&
+           memcmp(x->strides, y->strides, sizeof x->strides) == 0;
+}
+
+/* Whether tensor t is what a part before it has bound, if need be with another one in its place. */
+static bool reads_before(const binder *b, int part, uint32_t t, int before) {
+    const scout_op *op = b->of->ops[part];
+    int *to = b->to->parts[part];
+    if (to[t] >= 0 && is_same(b, to[t], before)) return true;
+    for (uint32_t s = 0; s < op->tensor_count; s++) {
+        if (to[s] < 0 || !is_same(b, to[s], before) || !may_swap(op, s, t)) continue;
+        const int swapped = to[t];
+        to[t] = to[s], to[s] = swapped;
+        return true;
     }
-    return -1;
+    return false;
 }
 
 static bool bind_part(const binder *b, int part) {
@@ -76,13 +91,12 @@ static bool bind_part(const binder *b, int part) {
     int *to = b->to->parts[part];
     if ((uint32_t)from->place_count != op->tensor_count) return refuse(b, part, "has tensors without a place");
     binding_begin(to);
+    (void)binding_tensors(b->flow, &b->flow->occurrences[b->occurrences[part]], op, to);
     for (uint32_t t = 0; t < op->tensor_count; t++) {
         const int before = op->tensors[t].role != SCOUT_OUTPUT ? bound_before(b, part, t) : -1;
-        if (before < 0) continue;
-        to[t] = read_of(b, part, before, &op->tensors[t]);
-        if (to[t] < 0) return refuse(b, part, "does not read what a part before it makes or reads");
+        if (before >= 0 && !reads_before(b, part, t, before))
+            return refuse(b, part, "does not read what a part before it makes or reads");
     }
-    (void)binding_tensors(b->flow, &b->flow->occurrences[b->occurrences[part]], op, to);
     for (uint32_t t = 0; t < op->tensor_count; t++)
         if (to[t] < 0 && from->places[t].of[0] != '=') return refuse(b, part, "has a tensor that the dataflow has not");
     return true;

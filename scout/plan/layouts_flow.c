@@ -49,9 +49,16 @@ static void add_occurrence(rewriter *r, const operation_occurrence *like, int it
     f->occurrences[at] = *like;
     f->occurrences[at].operation = item;
     f->occurrences[at].read = f->occurrences[at].made = f->occurrences[at].after = edge;
+    f->occurrences[at].operands = f->operand_count;
+    f->occurrences[at].operand_count = 0;
     r->to->from[at] = from;
     if (from >= 0) r->to->at[from] = at;
     r->to->converts[at] = -1;
+}
+
+static void add_operand(rewriter *r, int tensor) {
+    r->flow->operands[r->flow->operand_count++] = tensor;
+    r->flow->occurrences[r->flow->occurrence_count - 1].operand_count++;
 }
 
 static void convert(rewriter *r, const operation_occurrence *like, int item, int tensor, int from, int to) {
@@ -60,6 +67,8 @@ static void convert(rewriter *r, const operation_occurrence *like, int item, int
     r->to->conversions++;
     add_edge(r, from, false);
     add_edge(r, to, true);
+    add_operand(r, from);
+    add_operand(r, to);
 }
 
 static void add_turned(rewriter *r, int k) {
@@ -77,6 +86,10 @@ static void add_turned(rewriter *r, int k) {
         const int tensor = layouts_whole(r->file, r->file->edges[e]);
         add_edge(r, images[tensor].turns ? turned_tensor(r, tensor) : r->file->edges[e], e >= at->made);
     }
+    for (int o = at->operands; o < at->operands + at->operand_count; o++) {
+        const int whole = r->file->operands[o] < 0 ? -1 : layouts_whole(r->file, r->file->operands[o]);
+        add_operand(r, whole >= 0 && images[whole].turns ? turned_tensor(r, whole) : r->file->operands[o]);
+    }
     for (int e = at->made; e < at->after; e++) {
         const int tensor = layouts_whole(r->file, r->file->edges[e]);
         if (!images[tensor].turns) continue;
@@ -93,6 +106,7 @@ static void add_as_it_was(rewriter *r, int k) {
     }
     add_occurrence(r, at, at->operation, k);
     for (int e = at->read; e < at->after; e++) add_edge(r, r->file->edges[e], e >= at->made);
+    for (int o = 0; o < at->operand_count; o++) add_operand(r, r->file->operands[at->operands + o]);
 }
 
 layouts_run *layouts_rewrite(const layouts *l, const operation_flow *file, const bool *turned, arena *a) {
@@ -104,6 +118,7 @@ layouts_run *layouts_rewrite(const layouts *l, const operation_flow *file, const
     f->tensors = arena_array(a, operation_tensor, tensors);
     f->occurrences = arena_array(a, operation_occurrence, occurrences);
     f->edges = arena_array(a, int, checked_add(file->edge_count, checked_mul(2, tensors)));
+    f->operands = arena_array(a, int, checked_add(file->operand_count, checked_mul(2, tensors)));
     f->cuts = file->cuts;
     f->tensor_count = file->tensor_count;
     memcpy(f->tensors, file->tensors, (size_t)file->tensor_count * sizeof *f->tensors);

@@ -43,6 +43,7 @@ INPUT = '["",  "input",null,null,-1,0,-1,0]'
 lists |= {
     "graph_tensors": graph(",".join([INPUT] * 1_000_001)),
     "graph_edges": graph(INPUT, "[0,0,0,1,[" + "0," * 6_000_000 + "0],[]]"),
+    "graph_operands": graph(INPUT, "[0,0,0,1,[0],[],[" + "0," * 6_000_000 + "0]]"),
     "graph_ranks": graph(",".join(['["","input",null,[' + "1," * 63 + '1],-1,0,-1,0]'] * (SIZE // 160)) + ",0"),
     "graph_nested": graph("[" * SIZE + "]" * SIZE),
     "graph_blanks": graph(" " * 60_000_000 + "0"),

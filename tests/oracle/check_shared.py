@@ -136,7 +136,7 @@ def look(program, folder, nodes, outputs, wanted):
         flow = json.load(file)["graph"]
     names = [tensor[0] for tensor in flow["tensors"]]
     found = {}
-    for _, _, _, _, rows, makes in flow["occurrences"]:
+    for _, _, _, _, rows, makes, _ in flow["occurrences"]:
         found.update({names[made]: [names[row] for row in rows] for made in makes})
     if flow["cuts"]:
         return f"cuts: {flow['cuts']}"

@@ -2,7 +2,6 @@
 is run by onnxruntime. Then the attention is computed from the memory that the dataflow names, by the strides that the record has,
 and what it writes by them must be the tensor that the model makes there."""
 
-import itertools
 import math
 import random
 
@@ -254,26 +253,25 @@ def true(ops, entry, index, found):
     """Whether the record's strides, over the memory that the dataflow names, give what the model makes."""
     rows = ops["graph"]["tensors"]
     b, h, s, d = entry["shape"]
-    for op, _, _, _, reads, makes in ops["graph"]["occurrences"]:
+    for op, _, _, _, _, makes, operands in ops["graph"]["occurrences"]:
         if op != index:
             continue
+        if min(operands) < 0:
+            return False
         memory = []
-        for r in [r for r in reads if rows[r][1] not in ("weight", "constant")]:
+        for r in operands[:3]:
             source = rows[r][8] if len(rows[r]) > 8 and rows[r][4] < 0 else r
             memory.append((found[rows[source][0]], rows[r][9] if len(rows[r]) > 9 and source != r else 0))
         wanted = np.ascontiguousarray(found[rows[makes[0]][0]]).reshape(-1)
         kv = [b, entry["kv_heads"], entry["kv_len"], d]
-        for sides in itertools.product(memory, repeat=3):
-            try:
-                views = [looked_at(m, at, [b, h, s, d] if side == "q" else kv, [*strides(entry, side), 1]) for side, (m, at) in zip("qkv", sides)]
-            except IndexError:
-                continue
-            got = np.full(wanted.shape, np.nan, np.float32)
-            at = looked_at(np.arange(wanted.size), 0, [b, h, s, d], [*strides(entry, "out"), 1])
-            got[at] = attention(entry, *views)
-            if np.allclose(got, wanted, rtol=1e-4, atol=1e-5):
-                break
-        else:
+        try:
+            views = [looked_at(m, at, [b, h, s, d] if side == "q" else kv, [*strides(entry, side), 1]) for side, (m, at) in zip("qkv", memory)]
+        except IndexError:
+            return False
+        got = np.full(wanted.shape, np.nan, np.float32)
+        at = looked_at(np.arange(wanted.size), 0, [b, h, s, d], [*strides(entry, "out"), 1])
+        got[at] = attention(entry, *views)
+        if not np.allclose(got, wanted, rtol=1e-4, atol=1e-5):
             return False
     return True
 

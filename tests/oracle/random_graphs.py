@@ -21,6 +21,7 @@ import numpy as np
 import onnx
 import onnx.printer
 
+import operands
 import oracle
 import random_chains
 import random_nodes
@@ -90,6 +91,7 @@ def flows(ops, g, nodes, said):
     """None, or (class, node, details) of the first tensor or occurrence of the dataflow that is not so."""
     rows, entries = ops["graph"]["tensors"], ops["ops"]
     by_name = {n.name: n for n in nodes}
+    makers = {o: n for n in nodes for o in n.output}
     for row in rows:
         value = g.values.get(row[0])
         if len(row) < 9 or not isinstance(value, np.ndarray) or list(value.shape) != row[3]:
@@ -101,7 +103,7 @@ def flows(ops, g, nodes, said):
             said["free view" if len(row) == 9 else "view of a move"] += 1
         if strided(row, rows, g.values).tobytes() != value.tobytes():
             return "another view", None, f"{row[0]} is no view {row[8:]} of {rows[row[8]][0]}"
-    for at, (op, _, first, count, reads, makes) in enumerate(ops["graph"]["occurrences"]):
+    for at, (op, _, first, count, reads, makes, _) in enumerate(ops["graph"]["occurrences"]):
         its = [by_name.get(name) for name in entries[op]["nodes"][first:first + count]]
         if None in its or any(a.type == onnx.AttributeProto.GRAPH for n in its for a in n.attribute):
             continue  # of a body or a function; of what reads around its body
@@ -109,6 +111,9 @@ def flows(ops, g, nodes, said):
         read = {rows[r][0] for r in reads if rows[r][1] not in ("weight", "constant")}
         if not read <= given or not {rows[m][0] for m in makes} <= made:
             return "another occurrence", its[0].name, f"occurrence {at}, {its[0].name}, reads {read} and makes {makes}"
+        why = operands.wrong(ops, at, its[0], makers) if count == 1 else None
+        if why:
+            return "another operand", its[0].name, why
     return None
 
 

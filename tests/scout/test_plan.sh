@@ -274,7 +274,8 @@ at = names.index
 uses = {name: [k for k, s in enumerate(steps) if name in s[2].split()] for name in names}
 tensors = [[name, kind, "fp32", [n, n], made.get(name, -1), made.get(name, 0), max(uses[name], default=5), len(uses[name])]
            for name, kind in zip(names, kinds)]
-occurrences = [[op, place, place, 1, [at(x) for x in reads.split()], [at(makes)]] for op, place, reads, makes in steps]
+occurrences = [[op, place, place, 1, [at(x) for x in reads.split()], [at(makes)], [at(x) for x in (reads + " " + makes).split()]]
+               for op, place, reads, makes in steps]
 for op in ops:
     op.update(occurrences=op["count"], nodes=[f"{op['id']}/{k}" for k in range(op["count"])])
 site = {"pattern": "gemm+gemm shared input", "ops": ["product"] * 2, "count": 1, "selected": 1, "saved_bytes": 4 * n * n, "sites": [[0, 1]]}

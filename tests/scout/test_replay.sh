@@ -17,7 +17,7 @@ tensors = [["x", "input", "fp32", [64, 64], -1, 0, 0, 1]]
 tensors += [[f"w{k}", "weight", "fp32", [64, 64], -1, 0, k, 1] for k in range(2)] + [["w2", "weight", "fp32", [64, 96], -1, 0, 2, 1]]
 tensors += [["y0", "activation", "fp32", [64, 64], 0, 0, 1, 1], ["y1", "activation", "fp32", [64, 64], 1, 1, 2, 1],
             ["y2", "output", "fp32", [64, 96], 2, 2, 2, 0]]
-occurrences = [[0, 0, 0, 1, [0, 1], [4]], [0, 1, 1, 1, [4, 2], [5]], [1, 0, 0, 1, [5, 3], [6]]]
+occurrences = [[0, 0, 0, 1, [0, 1], [4], [0, 1, 4]], [0, 1, 1, 1, [4, 2], [5], [4, 2, 5]], [1, 0, 0, 1, [5, 3], [6], [5, 3, 6]]]
 ops = [product("square", 64, 64, 64, 2), product("wide", 64, 96, 64, 1)]
 memory = {"weights": 4 * (2 * 64 * 64 + 64 * 96), "activations": 4 * (64 * 64 + 64 * 96), "at": 2, "unsized": 0}
 graph = {"memory": memory, "tensors": tensors, "occurrences": occurrences, "cuts": []}
@@ -68,7 +68,7 @@ for at, (k, n) in enumerate(zip(wide, wide[1:])):
     last = at == len(wide) - 2
     tensors.append([f"w{at}", "weight", "fp32", [k, n], -1, 0, at, 1])
     tensors.append([f"y{at}", "output" if last else "activation", "fp32", [64, n], at, at, at if last else at + 1, int(not last)])
-    occurrences.append([at, 0, 0, 1, [2 * at, 2 * at + 1], [2 * at + 2]])
+    occurrences.append([at, 0, 0, 1, [2 * at, 2 * at + 1], [2 * at + 2], [2 * at, 2 * at + 1, 2 * at + 2]])
 memory = {"weights": sum(4 * k * n for k, n in zip(wide, wide[1:])), "activations": 4 * 64 * (wide[-1] + wide[-2]), "at": 7, "unsized": 0}
 graph = {"memory": memory, "tensors": tensors, "occurrences": occurrences, "cuts": []}
 json.dump({"schema": "ceiling-scout/ops/1", "model": {"name": "chain"}, "ops": ops, "fusions": [], "graph": graph}, open(sys.argv[1], "w"))
@@ -325,7 +325,8 @@ for k in range(COUNT):
     at, last = len(tensors), k == COUNT - 1
     tensors += [[f"{side}{k}", "weight", "fp32", [16], -1, 0, k, 1] for side in ("scale", "bias", "mean", "variance")]
     tensors.append([f"y{k}", "output" if last else "activation", "fp32", [1, 16, 64], k, k, k if last else k + 1, 0 if last else 1])
-    occurrences.append([0, k, 0, 1, [max(at - 1, 0), at, at + 1, at + 2, at + 3], [at + 4]])
+    x, sides, y = max(at - 1, 0), [at, at + 1, at + 2, at + 3], at + 4
+    occurrences.append([0, k, 0, 1, [x, *sides], [y], [x, y, *sides]])
 graph = {"memory": {"weights": COUNT * 256, "activations": 8192, "at": 0, "unsized": 0}, "tensors": tensors,
          "occurrences": occurrences, "cuts": []}
 json.dump({"schema": "ceiling-scout/ops/1", "model": {"name": "norms"}, "ops": [norm], "fusions": [], "graph": graph}, open(sys.argv[1], "w"))

@@ -81,7 +81,7 @@ else
 fi
 
 # Exporters make equal constants one tensor: a batch norm then names one for its scale and variance, and one for its bias
-# and mean. What is bound to none is the same number, whichever way its occurrence runs.
+# and mean. Each has one content, whichever way its occurrence runs.
 cp -r model shared && rm shared/model.json
 python3 - <<'END'
 import json
@@ -91,6 +91,7 @@ for at in d["graph"]["occurrences"]:
         for t in at[4][3:]:
             d["graph"]["tensors"][t][6:8] = [-1, 0]
         del at[4][3:]
+        at[6][4:] = at[6][3], at[6][2]
 json.dump(d, open("shared/ops.json", "w"))
 END
 run "$SCOUT" --replay shared

@@ -80,10 +80,18 @@ static json_t *replayed(const char *type, bool timed) {
                                         .kept = k == STEPS,
                                         .type = of};
     for (int k = 0; k < STEPS; k++) {
-        occurrences[k] = (operation_occurrence){.times = 1, .read = 3 * k, .made = 3 * k + 2, .after = 3 * k + 3};
+        occurrences[k] = (operation_occurrence){
+            .times = 1, .read = 3 * k, .made = 3 * k + 2, .after = 3 * k + 3, .operands = 3 * k, .operand_count = 3};
         edges[3 * k] = k, edges[3 * k + 1] = STEPS + 1 + k, edges[3 * k + 2] = k + 1;
     }
-    const operation_flow flow = {tensors, occurrences, edges, TENSORS, STEPS, 3 * STEPS, 0};
+    const operation_flow flow = {.tensors = tensors,
+                                 .occurrences = occurrences,
+                                 .edges = edges,
+                                 .operands = edges,
+                                 .tensor_count = TENSORS,
+                                 .occurrence_count = STEPS,
+                                 .edge_count = 3 * STEPS,
+                                 .operand_count = 3 * STEPS};
     const replay_request request = {.flow = &flow,
                                     .operations = &product_of,
                                     .operation_count = 1,

@@ -105,7 +105,31 @@ static void free_views_lie_in_one_tensor(void) {
     bench_end();
 }
 
+static void operands_are(const dataflow *d, const node *n, int count, tensor *const *want) {
+    const dataflow_occurrence *o = &d->occurrences[at_of(d, n)];
+    UNIT_INT(o->operand_count, count);
+    for (int k = 0; k < count && k < o->operand_count; k++) {
+        const int row = d->operands[o->operands + k];
+        UNIT_CHECK(want[k] ? row >= 0 && d->tensors[row].t == want[k] : row == -1);
+    }
+}
+
+/* Of a difference the places count; of a sum the larger one stands first, and one that is there twice stands once. */
+static void operands_stand_in_the_operations_order(void) {
+    bench_begin();
+    tensor *x = made(), *y = made(), *v = bench_tensor(DTYPE_FP32, DIMS(3)), *p = made(), *q = made(), *r = made();
+    node *difference = NODE("", "Sub", p, y, x), *sum = NODE("", "Add", q, v, p), *square = NODE("", "Mul", r, q, q);
+    r->is_graph_output = true;
+    bench_lower(square, DTYPE_NONE);
+    const dataflow *d = build();
+    operands_are(d, difference, 3, (tensor *[]){y, x, p});
+    operands_are(d, sum, 3, (tensor *[]){p, v, q});
+    operands_are(d, square, 2, (tensor *[]){q, r});
+    bench_end();
+}
+
 int main(void) {
+    UNIT_RUN(operands_stand_in_the_operations_order);
     UNIT_RUN(a_joined_work_waits_for_what_its_nodes_need);
     UNIT_RUN(works_that_need_each_other_are_cut);
     UNIT_RUN(what_takes_stored_numbers_reads_past_a_dequantisation);

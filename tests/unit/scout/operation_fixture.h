@@ -3,6 +3,7 @@
 #define TESTS_OPERATION_FIXTURE_H
 
 #include "scout/input/operation_internal.h"
+#include "scout/kinds/kinds.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -45,11 +46,11 @@ static inline bool read_text(const char *text, const char *precision) {
     return read_file(path, precision);
 }
 
-static inline bool read_words(const char *kind, const char *shape, const char *precision, double sparsity,
+static inline bool read_words(const char *of, const char *shape, const char *precision, double sparsity,
                               const char *pattern) {
     begin();
     if (!guard_enter(&g)) return false;
-    operation_from_words(kind, shape, precision, sparsity, pattern, &a, &list);
+    operation_from_words(of, shape, precision, sparsity, pattern, &a, &list);
     return true;
 }
 
@@ -57,6 +58,23 @@ static inline const operation *named(const char *name) {
     for (int k = 0; k < list.count; k++)
         if (strcmp(list.items[k].name, name) == 0) return &list.items[k];
     return NULL;
+}
+
+/* The operands of an occurrence that reads its inputs in their order and whose constants are not in the dataflow. */
+static inline void set_operands(operation_flow *f, operation_occurrence *at) {
+    scout_op op;
+    scout_why why;
+    if (!kinds_build(&list.items[at->operation], 1 << 20, &a, &op, &why)) return;
+    int read = at->read, made = at->made;
+    f->operands = f->operands ? f->operands : arena_array(&a, int, f->occurrence_count *SCOUT_MAX_TENSORS);
+    at->operands = f->operand_count;
+    at->operand_count = (int)op.tensor_count;
+    for (uint32_t t = 0; t < op.tensor_count; t++) {
+        const bool output = op.tensors[t].role == SCOUT_OUTPUT, input = op.tensors[t].role == SCOUT_INPUT;
+        f->operands[f->operand_count++] = output && made < at->after ? f->edges[made++]
+                                          : input && read < at->made ? f->edges[read++]
+                                                                     : -1;
+    }
 }
 
 static const char long_form[] = "{\"schema\": \"ceiling-scout/ops/1\", \"model\": {\"name\": \"m\"}, \"ops\": [%s]}";

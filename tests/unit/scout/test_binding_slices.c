@@ -49,8 +49,16 @@ static const fusion *at_its_place(void) {
         set(BIAS0 + k, 128, -1, true);
     }
     for (int k = 0; k < PARTS; k++)
-        occurrences[k] = (operation_occurrence){.times = 1, .read = 3 * k, .made = 3 * k + 2, .after = 3 * k + 3};
-    flow = (operation_flow){tensors, occurrences, edges, TENSORS, PARTS, 3 * PARTS, 0};
+        occurrences[k] = (operation_occurrence){
+            .times = 1, .read = 3 * k, .made = 3 * k + 2, .after = 3 * k + 3, .operands = 3 * k, .operand_count = 3};
+    flow = (operation_flow){.tensors = tensors,
+                            .occurrences = occurrences,
+                            .edges = edges,
+                            .operands = edges,
+                            .tensor_count = TENSORS,
+                            .occurrence_count = PARTS,
+                            .edge_count = 3 * PARTS,
+                            .operand_count = 3 * PARTS};
     const char *const asked = "{\"pattern\":\"gemm+gemm shared input+bias\",\"ops\":[\"gq\",\"gq\",\"addq\",\"addq\"],"
                               "\"count\":1,\"selected\":1,\"saved_bytes\":8}";
     if (!UNIT_CHECK(fusion_make_of("fp32", 4, asked) && built(&fusions.items[0]))) return NULL;

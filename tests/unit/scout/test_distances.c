@@ -40,6 +40,7 @@ static void make_flow(const site *sites, int count) {
         at->made = f->edge_count;
         f->edges[f->edge_count++] = k + 1;
         at->after = f->edge_count;
+        set_operands(f, at);
     }
 }
 

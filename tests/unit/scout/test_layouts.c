@@ -59,6 +59,7 @@ static void make_flow(const reads *of, int64_t x_bytes) {
         at->made = f->edge_count;
         f->edges[f->edge_count++] = k + 1;
         at->after = f->edge_count;
+        set_operands(f, at);
     }
 }
 

@@ -20,8 +20,8 @@ static const char *const tensors[] = {
     "[\"w\", \"weight\", \"fp32\", [6], -1, 0, 2, 1]",
     "[\"s\", \"output\", \"fp32\", [6], 2, 2, 2, 0]",
 };
-static const char *const occurrences[] = {"[0, 0, 0, 1, [0], [1]]", "[1, 0, 0, 1, [1], [2]]",
-                                          "[3, 0, 0, 1, [3, 4], [5]]"};
+static const char *const occurrences[] = {"[0, 0, 0, 1, [0], [1], [0, 1]]", "[1, 0, 0, 1, [1], [2]]",
+                                          "[3, 0, 0, 1, [3, 4], [5], [-1, 4, 5]]"};
 enum { TENSORS = sizeof tensors / sizeof *tensors, OCCURRENCES = sizeof occurrences / sizeof *occurrences };
 
 static size_t put(char *to, size_t room, size_t at, const char *text) {
@@ -78,6 +78,10 @@ static void same_flow(const operation_flow *f) {
     UNIT_INT(f->occurrences[2].made - f->occurrences[2].read, 2);
     UNIT_INT(f->edges[f->occurrences[2].read + 1], 4);
     UNIT_INT(f->edges[f->occurrences[2].made], 5);
+    UNIT_INT(f->occurrences[1].operand_count, 0); /* an older file tells none */
+    UNIT_INT(f->occurrences[2].operand_count, 3);
+    UNIT_INT(f->operands[f->occurrences[2].operands], -1);
+    UNIT_INT(f->operands[f->occurrences[2].operands + 2], 5);
 }
 
 static operation_flow *flow_from(const json_t *o) {
@@ -186,6 +190,9 @@ static void occurrences_that_contradict_are_refused(void) {
         {1, "[0, 0, 0, 1, [1], [2]]", "place 0 of relu stands there before"},
         {1, "[2, 0, 0, 1, [1], [2]]", "turn has 1 occurrences, 0 of them stand there"},
         {1, "[1, 0, 0, 1, [1], []]", "tensor 2: occurrence 1, its producer, does not make it"},
+        {0, "[0, 0, 0, 1, [0], [1], [2, 1]]", "its operand 2 is no tensor that it reads or makes"},
+        {0, "[0, 0, 0, 1, [0], [1], [-2]]", "its operand is -2, but must be -1 to 5"},
+        {0, "[0, 0, 0, 1, [0], [1], [0, 1], 3]", "more behind it than an occurrence has"},
         {1, "[1, 0, 0, 1, [1], [2], 3]", "more behind it than an occurrence has"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)

@@ -201,7 +201,7 @@ static void orders_that_cannot_run(void) {
 
 enum { X, W, BIAS, Y, VIEW, STRIDED, OTHER, TENSORS };
 static operation_tensor tensors[TENSORS];
-static int edges[8];
+static int edges[8], operands[8];
 static operation_flow flow;
 static scout_tensor own[4];
 static scout_op op;
@@ -223,46 +223,64 @@ static void want(scout_role role, uint64_t bytes) {
         (scout_tensor){.size = sizeof *own, .role = (uint32_t)role, .type = SCOUT_FP32, .bytes = bytes};
 }
 
+/* The operands are the edges in another order. */
 static int bind(int read, int made, int *to) {
-    const operation_occurrence at = {.read = 0, .made = read, .after = read + made};
+    const operation_occurrence at = {
+        .read = 0, .made = read, .after = read + made, .operand_count = (int)op.tensor_count};
+    flow.operands = operands;
     binding_begin(to);
     return binding_tensors(&flow, &at, &op, to);
 }
 
-static void by_order_type_and_size(void) {
+static void what_the_file_says(void) {
     int to[SCOUT_MAX_TENSORS];
     dataflow(4, 1);
-    const int order[] = {OTHER, W, X, BIAS, Y};
+    const int order[] = {OTHER, W, X, BIAS, Y}, said[] = {X, W, Y, BIAS};
     memcpy(edges, order, sizeof order);
+    memcpy(operands, said, sizeof said);
     want(SCOUT_INPUT, 256);
     want(SCOUT_WEIGHT, 256);
     want(SCOUT_OUTPUT, 256);
     want(SCOUT_SIDE, 32);
     UNIT_INT(bind(4, 1, to), 4);
-    UNIT_INT(to[0], X);
-    UNIT_INT(to[1], W);
-    UNIT_INT(to[2], Y);
-    UNIT_INT(to[3], BIAS);
+    UNIT_CHECK(to[0] == X && to[1] == W && to[2] == Y && to[3] == BIAS);
+    operands[0] = operands[1] = W; /* both sides are the weight: of equal size, so the file alone knows */
+    UNIT_CHECK(bind(4, 1, to) == 4 && to[0] == W);
+    operands[0] = W, operands[1] = X; /* an activation is no weight, as that is packed once */
+    UNIT_CHECK(bind(4, 1, to) == 3 && to[0] == W && to[1] == -1);
 }
 
-static void once_for_both(void) { /* a square: the list names it once */
+static void what_is_not_said_or_not_read_is_not_found(void) {
     int to[SCOUT_MAX_TENSORS];
     dataflow(1, 1);
     edges[0] = X, edges[1] = Y;
     want(SCOUT_INPUT, 256);
     want(SCOUT_INPUT, 256);
     want(SCOUT_OUTPUT, 256);
-    UNIT_INT(bind(1, 1, to), 3);
-    UNIT_INT(to[0], X);
-    UNIT_INT(to[1], X);
+    operands[0] = operands[1] = X, operands[2] = Y; /* a square */
+    UNIT_CHECK(bind(1, 1, to) == 3 && to[0] == X && to[1] == X && to[2] == Y);
+    operands[1] = -1;
+    UNIT_CHECK(bind(1, 1, to) == 2 && to[1] == -1);
+    operands[1] = Y; /* it makes it */
+    UNIT_CHECK(bind(1, 1, to) == 2 && to[1] == -1);
+    operands[1] = W; /* of something else */
+    UNIT_CHECK(bind(1, 1, to) == 2 && to[1] == -1);
+    operands[2] = X; /* it reads it */
+    UNIT_CHECK(bind(1, 1, to) == 1 && to[2] == -1);
+    const operation_occurrence fewer = {.read = 0, .made = 1, .after = 2, .operand_count = 2};
+    binding_begin(to);
+    UNIT_CHECK(binding_tensors(&flow, &fewer, &op, to) == 0 && to[0] == -1);
 }
 
-static void what_fits_nothing_is_not_found(void) {
+static void what_does_not_fit_is_not_found(void) {
     int to[SCOUT_MAX_TENSORS];
     dataflow(3, 1);
-    edges[0] = STRIDED, edges[1] = VIEW, edges[2] = OTHER, edges[3] = Y;
-    want(SCOUT_INPUT, 256);  /* the view by strides is no dense block, and the other one of another type */
+    const int order[] = {STRIDED, VIEW, OTHER, Y}, said[] = {STRIDED, VIEW, OTHER, Y};
+    memcpy(edges, order, sizeof order);
+    memcpy(operands, said, sizeof said);
+    want(SCOUT_INPUT, 256);  /* it is no dense block */
     want(SCOUT_INPUT, 128);  /* begins in the middle of a line */
+    want(SCOUT_INPUT, 256);  /* of another type */
     want(SCOUT_OUTPUT, 512); /* larger than what is made */
     UNIT_INT(bind(3, 1, to), 0);
     tensors[VIEW].offset = 0;
@@ -288,6 +306,7 @@ static void slices_of_a_packed_tensor(void) {
     tensors[OUT] = (operation_tensor){.bytes = 4 * 32, .source = -1, .producer = 1, .type = DTYPE_FP32};
     const int order[] = {Q, K, TURNED, OUT};
     memcpy(edges, order, sizeof order);
+    memcpy(operands, order, sizeof order);
     for (int k = 0; k < 4; k++) {
         want(k == 3 ? SCOUT_OUTPUT : SCOUT_INPUT, 4 * 32);
         own[k].rank = 4;
@@ -302,10 +321,10 @@ static void slices_of_a_packed_tensor(void) {
     memcpy(own[0].strides, usual, sizeof usual); /* what it expects is not what is there */
     own[0].bytes = 4 * 32;
     (void)bind(3, 1, to);
-    UNIT_CHECK(to[0] == TURNED && to[1] == Q);
+    UNIT_CHECK(to[0] == -1 && to[1] == K);
     memcpy(own[0].strides, inside, sizeof inside);
     own[0].bytes = 4 * (3 * 24 + 8);
-    edges[0] = edges[1] = K;
+    operands[0] = operands[1] = K;
     UNIT_CHECK(bind(3, 1, to) == 4 && to[0] == K);
     tensors[K].offset = 4 * 8 + 4; /* no 16 bytes begin there */
     UNIT_CHECK(bind(3, 1, to) == 2 && to[0] < 0 && to[1] < 0);
@@ -321,9 +340,9 @@ int main(void) {
     UNIT_RUN(a_chain_needs_two);
     UNIT_RUN(what_is_needed_later_is_not_overwritten);
     UNIT_RUN(orders_that_cannot_run);
-    UNIT_RUN(by_order_type_and_size);
-    UNIT_RUN(once_for_both);
-    UNIT_RUN(what_fits_nothing_is_not_found);
+    UNIT_RUN(what_the_file_says);
+    UNIT_RUN(what_is_not_said_or_not_read_is_not_found);
+    UNIT_RUN(what_does_not_fit_is_not_found);
     UNIT_RUN(slices_of_a_packed_tensor);
     return unit_end();
 }

@@ -15,7 +15,7 @@ static operation_list lists[2];
 static replay_operation operations[2];
 static operation_tensor tensors[TENSORS + 1]; /* the last one is a test's own */
 static operation_occurrence occurrences[STEPS];
-static int edges[3 * STEPS + 1];
+static int edges[3 * STEPS + 1], operands[3 * STEPS + 1];
 static operation_flow flow;
 static replay_request request;
 static scout_device *d;
@@ -44,16 +44,23 @@ static void begin(void) {
     for (int k = 0; k < STEPS; k++) {
         tensors[STEPS + 1 + k] = (operation_tensor){
             .bytes = 1024, .source = -1, .producer = -1, .from = 0, .to = k, .constant = true, .type = DTYPE_FP32};
-        occurrences[k] = (operation_occurrence){
-            .operation = k == STEPS - 1, .times = 1, .read = 3 * k, .made = 3 * k + 2, .after = 3 * k + 3};
+        occurrences[k] = (operation_occurrence){.operation = k == STEPS - 1,
+                                                .times = 1,
+                                                .read = 3 * k,
+                                                .made = 3 * k + 2,
+                                                .after = 3 * k + 3,
+                                                .operands = 3 * k,
+                                                .operand_count = 3};
         edges[3 * k] = k, edges[3 * k + 1] = STEPS + 1 + k, edges[3 * k + 2] = k + 1;
     }
     flow = (operation_flow){.tensors = tensors,
                             .occurrences = occurrences,
                             .edges = edges,
+                            .operands = edges,
                             .tensor_count = TENSORS,
                             .occurrence_count = STEPS,
-                            .edge_count = 3 * STEPS};
+                            .edge_count = 3 * STEPS,
+                            .operand_count = 3 * STEPS};
     request = (replay_request){.flow = &flow,
                                .operations = operations,
                                .operation_count = 2,
@@ -207,8 +214,14 @@ static void what_a_step_makes_is_no_weight(void) {
     occurrences[STEPS - 1].after++;
     edges[3 * STEPS] = edges[3 * STEPS - 1];
     edges[3 * STEPS - 1] = TENSORS;
+    const int own[] = {STEPS - 1, 2 * STEPS, STEPS, TENSORS};
+    memcpy(operands, edges, sizeof edges);
+    memcpy(operands + 3 * (STEPS - 1), own, sizeof own);
+    occurrences[STEPS - 1].operand_count++;
+    flow.operands = operands;
     flow.tensor_count++;
     flow.edge_count++;
+    flow.operand_count = flow.edge_count;
     run(1);
     UNIT_INT(answer, SCOUT_OK);
     UNIT_INT(fact("bound", "found"), 10);

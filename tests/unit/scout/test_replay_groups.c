@@ -52,13 +52,17 @@ static void make_flow(void) {
         occurrences[k].made = edge;
         edges[edge++] = k + 1;
         occurrences[k].after = edge;
+        occurrences[k].operands = occurrences[k].read;
+        occurrences[k].operand_count = edge - occurrences[k].read;
     }
     flow = (operation_flow){.tensors = tensors,
                             .occurrences = occurrences,
                             .edges = edges,
+                            .operands = edges,
                             .tensor_count = TENSORS,
                             .occurrence_count = STEPS,
-                            .edge_count = edge};
+                            .edge_count = edge,
+                            .operand_count = edge};
 }
 
 static void begin(const char *fused_by) {
@@ -277,9 +281,11 @@ static void what_a_group_takes_twice_has_one_content(void) {
         occurrences[k].made = edge;
         edges[edge++] = k + 1;
         occurrences[k].after = edge;
+        occurrences[k].operands = occurrences[k].read;
+        occurrences[k].operand_count = 3;
         if (k % 2) tensors[k - 1].to = k;
     }
-    flow.edge_count = edge;
+    flow.edge_count = flow.operand_count = edge;
     run(1);
     UNIT_INT(answer, SCOUT_OK);
     UNIT_INT(fact("groups", "fused"), 2);

@@ -1,0 +1,200 @@
+/* Owns which of an operation's own tensors (docs/kinds_tensors.md) each tensor of the model is: a table by kind and
+ * operator for plain works. Patterns tell those of what they join. */
+#include "extract/ops/work.h"
+
+#include "common/checked.h"
+#include "extract/ops/cost.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Names by slot; "-": no tensor of the operation; "x!": of its tensors, and none of the model's; "x*": this slot and
+ * all behind it, with a number each. What is left out is not there. The first row that fits counts; op_type NULL: any.
+ */
+static const struct {
+    op_kind kind;
+    const char *op_type, *in, *out;
+} rows[] = {
+    {OP_CONV, "ConvInteger", "input weight", "output"},
+    {OP_CONV, "FusedConv", "input weight bias residual", "output"},
+    {OP_CONV, "NhwcFusedConv", "input weight bias residual", "output"},
+    {OP_CONV, "QLinearConv", "input - - weight - - - - bias", "output"},
+    {OP_CONV, NULL, "input weight bias", "output"},
+    {OP_EMBEDDING, NULL, "table indices", "out"},
+    {OP_GEMM, "MatMulInteger", "a b a_zero b_zero", "c"},
+    {OP_GEMM, "MatMulInteger16", "a b a_zero b_zero", "c"},
+    {OP_GEMM, "MatMulIntegerToFloat", "a b scales! - a_zero b_zero bias", "c"},
+    {OP_GEMM, "MatMulNBits", "a b scales zeros - bias", "c"},
+    {OP_GEMM, "QGemm", "a - - b - - bias", "c"},
+    {OP_GEMM, "QLinearMatMul", "a - - b", "c"},
+    {OP_GEMM, NULL, "a b bias", "c"},
+    {OP_MOVE, "Concat", "x*", "y"},
+    {OP_MOVE, "Gather", "x indices", "y"},
+    {OP_MOVE, "GatherElements", "x indices", "y"},
+    {OP_MOVE, "GatherND", "x indices", "y"},
+    {OP_MOVE, "OneHot", "indices", "y"},
+    {OP_MOVE, "Scatter", "x indices updates", "y"},
+    {OP_MOVE, "ScatterElements", "x indices updates", "y"},
+    {OP_MOVE, "ScatterND", "x indices updates", "y"},
+    {OP_MOVE, "Split", "x", "y*"},
+    {OP_MOVE, "TensorScatter", "x updates indices", "y"},
+    {OP_MOVE, NULL, "x", "y"},
+    {OP_NORM, "BatchNormalization", "x scale bias mean variance", "y"},
+    {OP_NORM, "SkipGroupNorm", "x scale bias residual input_bias", "y sum"},
+    {OP_NORM, "SkipLayerNormalization", "x residual scale bias input_bias", "y - - sum"},
+    {OP_NORM, "SkipSimplifiedLayerNormalization", "x residual scale input_bias", "y - - sum"},
+    {OP_NORM, NULL, "x scale bias", "y"},
+    {OP_POOL, "GridSample", "input grid", "output"},
+    {OP_POOL, "RoiAlign", "input rois batches", "output"},
+    {OP_POOL, NULL, "input", "output indices"},
+    {OP_QUANTIZE, "DynamicQuantizeLinear", "x", "y scale zero"},
+    {OP_QUANTIZE, NULL, "x scales zero_points", "y"},
+    {OP_RECURRENT, NULL, "x w r bias lengths h0 c0 peephole", "y y_h y_c"},
+    {OP_REDUCE, "TopK", "x", "y places"},
+    {OP_REDUCE, NULL, "x", "y"},
+    {OP_SOFTMAX, "BiasSoftmax", "x bias", "y"},
+    {OP_SOFTMAX, NULL, "x", "y"},
+};
+
+/* As scout/kinds has them; "zeros" is the b_zero of a weight in blocks, which stands elsewhere. Numbers of a move's
+ * pieces do not count. */
+static const struct {
+    op_kind kind;
+    const char *names;
+} orders[] = {
+    {OP_ATTENTION, "q k v out mask lengths"},
+    {OP_CONV, "input weight output bias residual"},
+    {OP_ELEMENTWISE, "operand y"},
+    {OP_EMBEDDING, "table indices out"},
+    {OP_GEMM, "a b c bias residual a_zero b_zero scales zeros"},
+    {OP_MOVE, "x indices updates y"},
+    {OP_NORM, "x y scale bias mean variance residual input_bias sum"},
+    {OP_POOL, "input grid rois batches output indices"},
+    {OP_QUANTIZE, "x scales zero_points y scale zero"},
+    {OP_RECURRENT, "x w r bias lengths h0 c0 peephole y y_h y_c"},
+    {OP_REDUCE, "x y places"},
+    {OP_ROTARY, "x cos sin y"},
+    {OP_SOFTMAX, "x y bias"},
+};
+
+/* ---- telling ---- */
+
+static void add(work *w, work_operand operand) {
+    enum { STEP = 8 };
+    if (w->operand_count % STEP == 0) {
+        work_operand *grown = arena_array(w->arena, work_operand, w->operand_count + STEP);
+        if (w->operand_count > 0) memcpy(grown, w->operands, (size_t)w->operand_count * sizeof *grown);
+        w->operands = grown;
+    }
+    w->operands[w->operand_count++] = operand;
+}
+
+void work_tell(work *w, const char *name, tensor *t) { add(w, (work_operand){name, t, false}); }
+void work_tell_made(work *w, const char *name, tensor *t) { add(w, (work_operand){name, t, true}); }
+
+void work_take_operands(work *w, const work *from) {
+    if (w == from) return;
+    w->operands = NULL;
+    w->operand_count = 0;
+    for (int k = 0; k < from->operand_count; k++) add(w, from->operands[k]);
+}
+
+tensor *work_told(const work *w, const char *name) {
+    for (int k = 0; k < w->operand_count; k++)
+        if (strcmp(w->operands[k].name, name) == 0) return w->operands[k].t;
+    return NULL;
+}
+
+/* ---- plain works ---- */
+
+/* What is made is there whether anything takes it or not, but for what a recurrent layer need not make. */
+static void tell_slot(work *w, const char *name, size_t length, int slot, bool made) {
+    const node *n = w->node;
+    const bool within = slot<(made ? n->out_count : n->in_count), nothing = length> 0 && name[length - 1] == '!';
+    tensor *t = !within ? NULL : made ? n->out[slot] : n->in[slot];
+    if (name[0] == '-' || (!t && !made)) return;
+    if (made && w->rec.kind == OP_RECURRENT && !cost_wanted(n, slot)) return;
+    add(w, (work_operand){arena_strndup(w->arena, name, length - nothing), nothing ? NULL : t, made});
+}
+
+static void tell_slots(work *w, const char *names, bool made) {
+    const int count = made ? w->node->out_count : w->node->in_count;
+    int slot = 0;
+    for (const char *at = names; *at; slot++) {
+        const size_t length = strcspn(at, " ");
+        for (; at[length - 1] == '*' && slot < count; slot++)
+            tell_slot(w, arena_printf(w->arena, "%.*s%d", (int)length - 1, at, slot), length, slot, made);
+        if (at[length - 1] != '*') tell_slot(w, at, length, slot, made);
+        at += length + (at[length] == ' ');
+    }
+}
+
+/* Scales of a weight of few bits that floats are multiplied with. */
+static void tell_scales(work *w) {
+    const int slots = w->rec.kind == OP_GEMM ? w->node->in_count : 0;
+    cost_weight found;
+    for (int k = 0; k < slots; k++) {
+        if (!w->node->in[k] || !cost_trace(w, w->node->in[k], &found) || found.root != w->weight) continue;
+        if (found.scales) work_tell(w, "scales", found.scales);
+        if (found.zero_points) work_tell(w, "zeros", found.zero_points);
+        return;
+    }
+}
+
+void work_add_operands(work *w) {
+    if (w->free || w->operand_count > 0) return;
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        if (rows[k].kind != w->rec.kind || (rows[k].op_type && strcmp(rows[k].op_type, w->node->op_type) != 0))
+            continue;
+        tell_slots(w, rows[k].in, false);
+        tell_slots(w, rows[k].out, true);
+        if (!work_told(w, "scales")) tell_scales(w);
+        return;
+    }
+}
+
+/* ---- in order ---- */
+
+/* Operands that a field of the record stands for: without it the operation has none. */
+static const struct {
+    op_kind kind;
+    const char *name, *field;
+} told[] = {
+    {OP_GEMM, "a_zero", "a_zero"},    {OP_GEMM, "b_zero", "b_zero"},       {OP_GEMM, "zeros", "zero_points"},
+    {OP_NORM, "sum", "residual_out"}, {OP_POOL, "indices", "indices_out"},
+};
+
+static bool is_there(const work *w, const char *name) {
+    const opfield *quant = oprec_field(&w->rec, "quant");
+    if (w->rec.kind == OP_GEMM && strcmp(name, "scales") == 0) /* of quantised work they are in no tensor */
+        return dtype_get(w->rec.type)->cls == DTYPE_CLASS_FLOAT || (quant && strcmp(quant->text, "dynamic") == 0);
+    for (size_t k = 0; k < sizeof told / sizeof *told; k++)
+        if (told[k].kind == w->rec.kind && strcmp(told[k].name, name) == 0)
+            return oprec_field(&w->rec, told[k].field) != NULL;
+    return true;
+}
+
+/* Its place in its kind's order: what was told first stands first where that is the same. */
+static int place_of(op_kind kind, const char *name) {
+    const char *names = "";
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
+        if (orders[k].kind == kind) names = orders[k].names;
+    const size_t length = kind == OP_MOVE ? strcspn(name, "0123456789") : strlen(name);
+    for (const char *at = names; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && strncmp(at, name, length) == 0) return (int)(at - names);
+    return (int)strlen(names);
+}
+
+int work_operands(const work *w, work_operand **out) {
+    int count = 0;
+    *out = arena_array(w->arena, work_operand, w->operand_count);
+    for (int k = 0; k < w->operand_count; k++) {
+        if (!is_there(w, w->operands[k].name)) continue;
+        int at = count++;
+        for (const int place = place_of(w->rec.kind, w->operands[k].name);
+             at > 0 && place_of(w->rec.kind, (*out)[at - 1].name) > place; at--)
+            (*out)[at] = (*out)[at - 1];
+        (*out)[at] = w->operands[k];
+    }
+    return count;
+}
