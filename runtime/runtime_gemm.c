@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { A, B, C, BIAS, RESIDUAL, SCALES };
+enum { A, B, C, BIAS, RESIDUAL, SCALES, ZEROS };
 
 typedef struct side {
     int64_t batch, rows, cols;
@@ -86,15 +86,25 @@ static bool set_epilogue(const runtime_call *call, oprec *rec, scout_run_error *
     return runtime_refuse(error, "residual: expected the sizes of c, without gaps");
 }
 
-/* Scales come in rows of blocks along K, for each row of the weight as it is stored. */
+/* Scales come in rows of blocks along K, for each column of b; zero points likewise. One for a column of bytes is as
+ * QDQ has it. */
 static bool set_blocks(const runtime_call *call, oprec *rec, scout_run_error *error) {
-    const scout_run_tensor *scales = call->tensors[SCALES];
+    const scout_run_tensor *scales = call->tensors[SCALES], *zeros = call->tensors[ZEROS];
     const int64_t n = rec->shape[1], k = rec->shape[2];
-    if (!scales) return true;
+    if (!scales) return !zeros || runtime_refuse(error, "zeros: expected scales beside them");
     if (scales->rank != 2 || scales->dims[0] != n || k % scales->dims[1] != 0 || !runtime_dense(scales))
         return runtime_refuse(error, "scales: expected [N, blocks along K] without gaps");
-    oprec_set_int(rec, "block_size", k / scales->dims[1]);
-    return true;
+    const bool bytes = rec->weight_type == DTYPE_INT8 || rec->weight_type == DTYPE_UINT8;
+    if (bytes && scales->dims[1] == 1)
+        oprec_set_text(rec, "weight_scales", "channel");
+    else
+        oprec_set_int(rec, "block_size", k / scales->dims[1]);
+    if (!zeros) return true;
+    oprec_set_int(rec, "zero_points", 1);
+    if ((dtype)zeros->type == rec->weight_type && zeros->rank == 2 && zeros->dims[0] == n &&
+        zeros->dims[1] == scales->dims[1] && runtime_dense(zeros))
+        return true;
+    return runtime_refuse(error, "zeros: expected the sizes of scales and the type of b, without gaps");
 }
 
 static bool describe(runtime_call *call, arena *a, operation *out, scout_run_error *error) {
@@ -116,7 +126,7 @@ static bool describe(runtime_call *call, arena *a, operation *out, scout_run_err
     return set_epilogue(call, rec, error) && set_blocks(call, rec, error);
 }
 
-static const runtime_front front = {"gemm", 3, {"a", "b", "c", "bias", "residual", "scales"}, describe};
+static const runtime_front front = {"gemm", 3, {"a", "b", "c", "bias", "residual", "scales", "b_zero"}, describe};
 
 static int32_t begin(runtime_call *call, const scout_run_tensor *a, const scout_run_tensor *b,
                      const scout_run_tensor *c, const scout_run_gemm_more *given, scout_run_error *error) {
@@ -124,9 +134,10 @@ static int32_t begin(runtime_call *call, const scout_run_tensor *a, const scout_
     if (!RUNTIME_FRONT_MORE(&more, given, error)) return SCOUT_RUN_INVALID;
     if (more.weight != 0 && more.weight != 'a' && more.weight != 'b')
         return runtime_say(error, SCOUT_RUN_INVALID, "weight: expected 'a', 'b' or 0, got %d", (int)more.weight);
-    runtime_call_begin(call, &front, NULL, SCALES + 1, more.packed);
+    runtime_call_begin(call, &front, NULL, ZEROS + 1, more.packed);
     call->tensors[A] = a, call->tensors[B] = b, call->tensors[C] = c;
     call->tensors[BIAS] = more.bias, call->tensors[RESIDUAL] = more.residual, call->tensors[SCALES] = more.scales;
+    call->tensors[ZEROS] = more.zeros;
     if (more.weight) runtime_call_set(call, "weight_side", more.weight == 'a' ? "a" : "b", 0, NULL);
     if (more.activation) runtime_call_set(call, "activation", more.activation, 0, NULL);
     if (more.tf32) runtime_call_set(call, "math", "tf32", 0, NULL);

@@ -165,7 +165,7 @@ static scout_answer pack_into(scout_run_weight *w, void *const *tensors, scout_w
 static int32_t check_sides(const scout_run_op *op, void *const *tensors, scout_run_error *error) {
     for (uint32_t k = 0; k < op->op.tensor_count; k++) {
         const scout_tensor *t = &op->op.tensors[k];
-        if ((t->role == SCOUT_WEIGHT || strcmp(t->name, "scales") == 0) &&
+        if ((t->role == SCOUT_WEIGHT || strcmp(t->name, "scales") == 0 || strcmp(t->name, "b_zero") == 0) &&
             (!tensors[k] || (uintptr_t)tensors[k] & (alignment_of(op->run, t) - 1)))
             return runtime_say(error, SCOUT_RUN_INVALID, "%s: expected data that begins at a multiple of %llu bytes",
                                t->name, (unsigned long long)alignment_of(op->run, t));

@@ -46,7 +46,7 @@ structures! {
     Counts { listed: u64, unlisted: u64, refused: u64, unpacked: u64, }
     GemmMore {
         size: u32, weight: i32, tf32: i32, reserved: i32, activation: *const c_char, bias: *const Tensor,
-        residual: *const Tensor, scales: *const Tensor, packed: *const Weight,
+        residual: *const Tensor, scales: *const Tensor, packed: *const Weight, zeros: *const Tensor,
     }
     AttentionMore {
         size: u32, causal: i32, past: i64, window: i64, scale: f64, softcap: f64, has_past: i32, reserved: i32,

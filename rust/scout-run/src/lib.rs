@@ -182,9 +182,11 @@ pub struct Gemm<'a> {
     pub bias: Option<View<'a>>,
     /// As c.
     pub residual: Option<View<'a>>,
-    /// Of a weight b of int4: `[N, blocks along K]`.
+    /// Of a weight b of 4 or 8 bits beside floats: `[N, blocks along K]`.
     pub scales: Option<View<'a>>,
-    /// Of the constant side, whose data is not read then.
+    /// As scales, of the type of b: what is taken off its numbers.
+    pub zeros: Option<View<'a>>,
+    /// Of the constant side, or of its zeros; that one's data is not read then.
     pub packed: Option<&'a Packed<'a>>,
 }
 
@@ -403,6 +405,7 @@ impl Runner {
             residual: at(&with.residual),
             scales: at(&with.scales),
             packed: with.packed.map_or(ptr::null(), |p| p.weight as *const _),
+            zeros: at(&with.zeros),
         }
     }
 
@@ -415,7 +418,7 @@ impl Runner {
         with: &Gemm<'_>,
         on: Stream,
     ) -> Result<(), Error> {
-        self.lie_here(&[Some(a), Some(b), with.bias, with.residual, with.scales], c)?;
+        self.lie_here(&[Some(a), Some(b), with.bias, with.residual, with.scales, with.zeros], c)?;
         let (more, mut error) = (self.gemm_more(with), new_error());
         // SAFETY: views lie inside memory that is borrowed for this call, and c is borrowed by nothing else. The library compares them.
         let status = unsafe { ffi::scout_run_gemm(self.run, &a.tensor, &b.tensor, &c.tensor, &more, on.0, &mut error) };
@@ -431,7 +434,7 @@ impl Runner {
         c: &mut ViewMut<'_>,
         with: &Gemm<'_>,
     ) -> Result<Option<Packed<'_>>, Error> {
-        self.lie_here(&[Some(a), Some(b), with.bias, with.residual, with.scales], c)?;
+        self.lie_here(&[Some(a), Some(b), with.bias, with.residual, with.scales, with.zeros], c)?;
         let (more, mut error, mut weight) = (self.gemm_more(with), new_error(), ptr::null_mut());
         // SAFETY: as for a launch.
         let status = unsafe {

@@ -25,6 +25,7 @@ pub struct SmartMatmul<'a> {
     runner: &'a Runner,
     weight: View<'a>,
     scales: Option<View<'a>>,
+    zeros: Option<View<'a>>,
     bias: Option<View<'a>>,
     activation: Option<CString>,
     packed: RwLock<HashMap<Form, Option<Arc<Packed<'a>>>>>,
@@ -37,12 +38,18 @@ impl<'a> SmartMatmul<'a> {
             return Err(Error::Invalid(format!("a weight of [K,N] was expected, not of {:?}", weight.dims())));
         }
         let packed = RwLock::new(HashMap::new());
-        Ok(SmartMatmul { runner, weight, scales: None, bias: None, activation: None, packed })
+        Ok(SmartMatmul { runner, weight, scales: None, zeros: None, bias: None, activation: None, packed })
     }
 
-    /// Of a weight of int4: `[N, blocks along K]`.
+    /// Of a weight of 4 or 8 bits beside floats: `[N, blocks along K]`.
     pub fn scales(mut self, scales: View<'a>) -> Self {
         self.scales = Some(scales);
+        self
+    }
+
+    /// As scales, of the weight's type: what is taken off its numbers.
+    pub fn zeros(mut self, zeros: View<'a>) -> Self {
+        self.zeros = Some(zeros);
         self
     }
 
@@ -64,6 +71,7 @@ impl<'a> SmartMatmul<'a> {
             activation: self.activation.as_deref() as Option<&CStr>,
             bias: self.bias,
             scales: self.scales,
+            zeros: self.zeros,
             ..Gemm::default()
         }
     }

@@ -289,16 +289,17 @@ static void a_sparse_weight_runs_what_its_zeros_are_listed_with(void) {
     scout_run_close(run);
 }
 
-/* Two values a byte, the low one first; a scale for each block along K. */
-static void an_int4_weight(void) {
-    enum { M = 3, N = 8, K = 64, BLOCK = 32 };
+/* Rows of a weight of few bits: a scale, and a zero point, for each block along K, or for each of them. */
+static void few_bits(int32_t type, int64_t blocks, bool zeroed) {
+    enum { M = 3, N = 8, K = 64 };
     scout_run *run = run_open(NULL, NULL);
-    const int64_t a_dims[2] = {M, K}, c_dims[2] = {M, N}, b_dims[2] = {N, K}, s_dims[2] = {N, K / BLOCK};
+    const int64_t a_dims[2] = {M, K}, c_dims[2] = {M, N}, b_dims[2] = {N, K}, s_dims[2] = {N, blocks};
     scout_run_tensor a = run_tensor(SCOUT_RUN_FP32, 2, a_dims, 1), c = run_tensor(SCOUT_RUN_FP32, 2, c_dims, 2),
-                     stored = run_tensor(SCOUT_RUN_INT4, 2, b_dims, 3), b = stored,
-                     scales = run_tensor(SCOUT_RUN_FP32, 2, s_dims, 4);
+                     stored = run_tensor(type, 2, b_dims, 3), b = stored,
+                     scales = run_tensor(SCOUT_RUN_FP32, 2, s_dims, 4), zeros = run_tensor(type, 2, s_dims, 5);
     b.dims[0] = K, b.dims[1] = N, b.strides[0] = 1, b.strides[1] = K;
     scout_run_gemm_more more = {.size = sizeof more, .weight = 'b', .scales = &scales};
+    if (zeroed) more.zeros = &zeros;
     scout_run_weight *weight = NULL;
     const int32_t packed = scout_pack_weight_gemm(run, &a, &b, &c, &more, &weight, &error);
     UNIT_CHECK(packed == SCOUT_RUN_OK || packed == SCOUT_RUN_UNSUPPORTED);
@@ -306,17 +307,34 @@ static void an_int4_weight(void) {
     if (UNIT_CHECK(scout_run_gemm(run, &a, &b, &c, &more, NULL, &error) == SCOUT_RUN_OK))
         for (int64_t i = 0; i < M; i++)
             for (int64_t j = 0; j < N; j++) {
-                double want = 0;
-                for (int64_t k = 0; k < K; k++)
-                    want += run_at(a.type, a.data, i * K + k) * run_at(SCOUT_RUN_INT4, stored.data, j * K + k) *
-                            run_at(scales.type, scales.data, j * (K / BLOCK) + k / BLOCK);
-                UNIT_CHECK(fabs(run_at(c.type, c.data, i * N + j) - want) < 1e-4 * (fabs(want) + 10));
+                double want = 0, size = 10;
+                for (int64_t k = 0; k < K; k++) {
+                    const int64_t block = j * blocks + k * blocks / K;
+                    const double zero = zeroed ? run_at(type, zeros.data, block) : 0;
+                    const double term = run_at(a.type, a.data, i * K + k) *
+                                        (run_at(type, stored.data, j * K + k) - zero) *
+                                        run_at(scales.type, scales.data, block);
+                    want += term, size += fabs(term);
+                }
+                UNIT_CHECK(fabs(run_at(c.type, c.data, i * N + j) - want) < 1e-5 * size);
             }
     else
         printf("  %s\n", error.text);
+    zeros.type = SCOUT_RUN_INT32;
+    more.zeros = &zeros;
+    UNIT_CHECK(scout_run_gemm(run, &a, &b, &c, &more, NULL, &error) == SCOUT_RUN_INVALID);
+    UNIT_CHECK(strncmp(error.text, "zeros: expected", 15) == 0);
     scout_run_weight_free(weight);
-    run_free(&a), run_free(&c), run_free(&stored), run_free(&scales);
+    run_free(&a), run_free(&c), run_free(&stored), run_free(&scales), run_free(&zeros);
     scout_run_close(run);
+}
+
+static void weights_of_few_bits(void) {
+    few_bits(SCOUT_RUN_INT4, 2, false);
+    few_bits(SCOUT_RUN_UINT4, 4, true);
+    few_bits(SCOUT_RUN_INT8, 1, false);
+    few_bits(SCOUT_RUN_UINT8, 1, true);
+    few_bits(SCOUT_RUN_UINT8, 2, true);
 }
 
 int main(void) {
@@ -329,6 +347,6 @@ int main(void) {
     UNIT_RUN(a_shape_between_two_is_found_where_that_is_asked);
     UNIT_RUN(a_packed_weight_is_of_one_operation);
     UNIT_RUN(a_sparse_weight_runs_what_its_zeros_are_listed_with);
-    UNIT_RUN(an_int4_weight);
+    UNIT_RUN(weights_of_few_bits);
     return unit_end();
 }
