@@ -6,7 +6,8 @@ RUNTIME_SONAME := libscout_run.so.$(firstword $(subst ., ,$(RUNTIME_VERSION)))
 RUNTIME_HEADERS := runtime/scout_run.h
 RUNTIME_ROOMS := scout/terms scout/cache scout/device scout/input scout/kinds scout/timing scout/fusion scout/ceilings \
   scout/measure scout/cpu scout/cpu/device scout/cpu/kernels scout/cpu/onednn scout/cpu/products scout/cpu/reference
-RUNTIME_PARTS := $(COMMON_SOURCES) $(wildcard $(RUNTIME_ROOMS:%=%/*.c)) $(RUNTIME_SOURCES)
+RUNTIME_PLAN := scout/plan/binding.c scout/plan/place.c scout/plan/plan.c
+RUNTIME_PARTS := $(COMMON_SOURCES) $(wildcard $(RUNTIME_ROOMS:%=%/*.c)) $(RUNTIME_PLAN) $(RUNTIME_SOURCES)
 RUNTIME_OBJECTS := $(RUNTIME_PARTS:%.c=$(BUILD)/obj/%.o)
 RUNTIME_STATIC := $(BUILD)/lib/libscout_run.a
 RUNTIME_SHARED := $(BUILD)/lib/libscout_run.so.$(RUNTIME_VERSION)

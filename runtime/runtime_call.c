@@ -293,7 +293,7 @@ static const known_call *learn(scout_run *run, runtime_call *call, uint64_t hash
     }
     for (int k = 0; k < call->tensor_count; k++)
         if (!check_tensor(call, k, error)) return NULL;
-    const runtime_making making = {describe, finish, &d};
+    const runtime_making making = {.describe = describe, .finish = finish, .context = &d};
     *code = runtime_op_find(run, &making, &op, error);
     if (*code != SCOUT_RUN_OK) return NULL;
     known_call *made = calloc(1, sizeof *made + w->count * sizeof *w->at);

@@ -118,6 +118,7 @@ typedef struct runtime_making {
     void (*describe)(void *context, arena *a, operation *out);
     const char *(*finish)(void *context, arena *a, scout_op *op);
     void *context;
+    const char *candidate, *variant; /* that it is to run as, if it can; NULL: what the table says */
 } runtime_making;
 int32_t runtime_op_find(scout_run *run, const runtime_making *making, const scout_run_op **op, scout_run_error *error);
 /* One more field of an operation. */
@@ -144,6 +145,11 @@ int32_t runtime_pack(const scout_run_op *op, void *const *tensors, scout_run_wei
 
 /* The operation that a product is with the zeros of this weight, if the table lists it so; else itself. NULL: why. */
 const scout_run_op *runtime_sparse_of(const scout_run_op *op, void *const *tensors, scout_run_error *error);
+
+/* Without a look at the pointers. */
+int32_t runtime_launch_checked(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed,
+                               void *stream, scout_run_error *error);
+uint64_t runtime_alignment_of(const scout_run *run, uint32_t type);
 
 /* ---- calls: runtime_call.c ---- */
 

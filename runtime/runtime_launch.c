@@ -8,8 +8,8 @@
 
 /* ---- what a launch is given ---- */
 
-static uint64_t alignment_of(const scout_run *run, const scout_tensor *t) {
-    const int bits = dtype_get((dtype)t->type)->bits;
+uint64_t runtime_alignment_of(const scout_run *run, uint32_t type) {
+    const int bits = dtype_get((dtype)type)->bits;
     if (run->alignment > 1) return run->alignment;
     return bits > 8 ? (uint64_t)bits / 8 : 1;
 }
@@ -23,7 +23,7 @@ static bool overlap(const scout_run_op *op, void *const *tensors, uint32_t outpu
 static int32_t check(const scout_run_op *op, void *const *tensors, uint32_t packs, scout_run_error *error) {
     for (uint32_t k = 0; k < op->op.tensor_count; k++) {
         const scout_tensor *t = &op->op.tensors[k];
-        const uint64_t alignment = alignment_of(op->run, t);
+        const uint64_t alignment = runtime_alignment_of(op->run, t->type);
         if (k + 1 == packs) continue;
         if (!tensors[k]) return runtime_say(error, SCOUT_RUN_INVALID, "%s: its data is NULL", t->name);
         if ((uintptr_t)tensors[k] & (alignment - 1))
@@ -85,7 +85,7 @@ static int32_t launch(runtime_way *way, runtime_why counted, void *const *tensor
 }
 
 static int32_t find_and_launch(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed,
-                               void *stream, scout_run_error *error) {
+                               void *stream, bool checked, scout_run_error *error) {
     runtime_why counted;
     runtime_way *way = way_of(op, packed, &counted);
     if (!way)
@@ -93,7 +93,7 @@ static int32_t find_and_launch(const scout_run_op *op, void *const *tensors, con
                            packed ? "expected a weight that was packed for this very operation"
                                   : "expected a packed weight (scout_pack_weight): nothing here takes a plain one");
     if (packed) op = packed->op;
-    const int32_t code = check(op, tensors, packed ? way->needs.packs : 0, error);
+    const int32_t code = checked ? SCOUT_RUN_OK : check(op, tensors, packed ? way->needs.packs : 0, error);
     if (code != SCOUT_RUN_OK) return code;
     if (atomic_load_explicit(&op->run->lost, memory_order_relaxed))
         return runtime_say(error, SCOUT_RUN_LOST, "the device was lost before");
@@ -104,9 +104,14 @@ static int32_t find_and_launch(const scout_run_op *op, void *const *tensors, con
 int32_t runtime_launch(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed, void *stream,
                        scout_run_error *error) {
     const runtime_cores cores = runtime_cores_of(op->run);
-    const int32_t code = find_and_launch(op, tensors, packed, stream, error);
+    const int32_t code = find_and_launch(op, tensors, packed, stream, false, error);
     runtime_cores_restore(&cores);
     return code;
+}
+
+int32_t runtime_launch_checked(const scout_run_op *op, void *const *tensors, const scout_run_weight *packed,
+                               void *stream, scout_run_error *error) {
+    return find_and_launch(op, tensors, packed, stream, true, error);
 }
 
 int32_t scout_run_launch(const scout_run_op *op, void *const *tensors, int32_t count, const scout_run_weight *packed,
@@ -166,9 +171,9 @@ static int32_t check_sides(const scout_run_op *op, void *const *tensors, scout_r
     for (uint32_t k = 0; k < op->op.tensor_count; k++) {
         const scout_tensor *t = &op->op.tensors[k];
         if ((t->role == SCOUT_WEIGHT || strcmp(t->name, "scales") == 0 || strcmp(t->name, "b_zero") == 0) &&
-            (!tensors[k] || (uintptr_t)tensors[k] & (alignment_of(op->run, t) - 1)))
+            (!tensors[k] || (uintptr_t)tensors[k] & (runtime_alignment_of(op->run, t->type) - 1)))
             return runtime_say(error, SCOUT_RUN_INVALID, "%s: expected data that begins at a multiple of %llu bytes",
-                               t->name, (unsigned long long)alignment_of(op->run, t));
+                               t->name, (unsigned long long)runtime_alignment_of(op->run, t->type));
     }
     return SCOUT_RUN_OK;
 }

@@ -173,8 +173,23 @@ static scout_answer choose_tuned(scout_run_op *op, scout_why *why) {
     return SCOUT_OK;
 }
 
-static scout_answer choose(scout_run_op *op, scout_why *why) {
+/* What a plan names; else what would run without it. */
+static scout_answer choose_wished(scout_run_op *op, const runtime_making *making, scout_why *why) {
+    const choice_wish wish = wish_for(op, &op->chosen, making->candidate, making->variant, true);
+    choice c;
+    scout_answer answer = choice_named(&wish, op->run->device, &c, why);
+    if (answer == SCOUT_OK) answer = check_needs(op, &c, why);
+    if (answer == SCOUT_OK) take_choice(&op->chosen, &c, true), op->why = RUNTIME_LISTED;
+    if (answer == SCOUT_NO || answer == SCOUT_FAILED)
+        runtime_tell(op->run, "%s: %s %s of the plan cannot run here: %s", op->key, making->candidate,
+                     making->variant ? making->variant : "", why->text);
+    return answer;
+}
+
+static scout_answer choose(scout_run_op *op, const runtime_making *making, scout_why *why) {
     op->why = RUNTIME_UNLISTED;
+    if (making->candidate && choose_wished(op, making, why) == SCOUT_LOST) return SCOUT_LOST;
+    if (op->chosen.there) return SCOUT_OK;
     if (op->run->table && choose_listed(op, why) == SCOUT_LOST) return SCOUT_LOST;
     if (!op->run->table) snprintf(op->note, sizeof op->note, "there is no table");
     if (op->chosen.there) return SCOUT_OK;
@@ -268,6 +283,9 @@ static bool build(scout_run_op *op, const runtime_making *making, guard *g, scou
     op->operation = o;
     if (!kinds_build(o, op->run->workspace_limit, &op->arena, &op->op, why)) return false;
     op->key = making->finish ? making->finish(making->context, &op->arena, &op->op) : op->op.key;
+    if (making->candidate)
+        op->key =
+            arena_printf(&op->arena, "%s;by=%s %s", op->key, making->candidate, making->variant ? making->variant : "");
     return true;
 }
 
@@ -278,9 +296,10 @@ static scout_run_op *listed(const scout_run *run, const char *key) {
 }
 
 /* The one that the list has of that key, which may be another thread's that came first; NULL: why. */
-static scout_run_op *enter(scout_run *run, scout_run_op *op, scout_answer *answer, scout_why *why) {
+static scout_run_op *enter(scout_run *run, scout_run_op *op, const runtime_making *making, scout_answer *answer,
+                           scout_why *why) {
     scout_run_op *known = listed(run, op->key);
-    *answer = known ? SCOUT_OK : choose(op, why);
+    *answer = known ? SCOUT_OK : choose(op, making, why);
     if (known || *answer != SCOUT_OK) {
         free_op(op);
         return known;
@@ -308,7 +327,7 @@ int32_t runtime_op_find(scout_run *run, const runtime_making *making, const scou
     }
     const runtime_cores cores = runtime_cores_of(run);
     pthread_mutex_lock(&run->lock);
-    *out = enter(run, op, &answer, &why);
+    *out = enter(run, op, making, &answer, &why);
     pthread_mutex_unlock(&run->lock);
     runtime_cores_restore(&cores);
     return *out ? SCOUT_RUN_OK : runtime_answer(run, answer, &why, "this operation", error);
@@ -323,7 +342,7 @@ int32_t scout_run_find(scout_run *run, const char *key, const scout_run_op **op,
     *op = listed(run, key);
     pthread_mutex_unlock(&run->lock);
     if (*op) return runtime_say(error, SCOUT_RUN_OK, "%s", "");
-    const runtime_making making = {describe_key, NULL, (void *)(uintptr_t)key};
+    const runtime_making making = {.describe = describe_key, .context = (void *)(uintptr_t)key};
     return runtime_op_find(run, &making, op, error);
 }
 

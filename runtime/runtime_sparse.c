@@ -62,7 +62,7 @@ const scout_run_op *runtime_sparse_of(const scout_run_op *op, void *const *tenso
     const int at = weights_place_of(&op->op);
     const scout_run_op *found;
     sparse s = {.op = op};
-    const runtime_making making = {describe, finish, &s};
+    const runtime_making making = {.describe = describe, .finish = finish, .context = &s};
     if (!op->run->table || !can_be_sparse(&op->op, at)) return op;
     if (!analyse(op, &op->op.tensors[at], tensors[at], &s.facts, error)) return NULL;
     if (!same_zeros(op, &s.facts)) {

@@ -285,6 +285,47 @@ SCOUT_RUN_API int32_t scout_run_op_tensor(const scout_run_op *op, int32_t number
 SCOUT_RUN_API int32_t scout_run_launch(const scout_run_op *op, void *const *tensors, int32_t count,
                                        const scout_run_weight *packed, void *stream, scout_run_error *error);
 
+/* ---- a whole model ---- */
+
+/* Every operation of a model in its order, on the caller's inputs, outputs and weights. What is made on the way lies in
+ * memory of the plan's own. One launch at a time: several at once need a plan each. */
+typedef struct scout_run_plan scout_run_plan;
+
+/* From a model's folder: its ops.json, and, where it is there, its plan.json. What that names runs as it says, all else
+ * as any operation does. Refused is a model of which ops.json does not tell all: the error names the node and what is
+ * missing. Inputs have the sizes that extract_ops was given. */
+SCOUT_RUN_API int32_t scout_run_plan_open(scout_run *run, const char *folder, scout_run_plan **plan,
+                                          scout_run_error *error);
+/* When the device has done all its launches, and before its run. NULL is fine. */
+SCOUT_RUN_API void scout_run_plan_close(scout_run_plan *plan);
+
+typedef enum scout_run_plan_use {
+    SCOUT_RUN_PLAN_INPUT,
+    SCOUT_RUN_PLAN_OUTPUT,
+    SCOUT_RUN_PLAN_WEIGHT,  /* an initializer of the model, in the type of ops.json */
+    SCOUT_RUN_PLAN_CONSTANT /* what a model computes of its weights alone, and ops.json does not tell */
+} scout_run_plan_use;
+
+typedef struct scout_run_plan_info {
+    uint32_t size;       /* the caller's, before the call */
+    int32_t use;         /* scout_run_plan_use */
+    const char *name;    /* in the model; borrowed from the plan */
+    scout_run_tensor as; /* type, dims and dense strides; data: what is bound, or NULL */
+} scout_run_plan_info;
+
+/* How many tensors a caller has to bind, and what the tensor number so many is. */
+SCOUT_RUN_API int32_t scout_run_plan_count(const scout_run_plan *plan);
+SCOUT_RUN_API int32_t scout_run_plan_tensor(const scout_run_plan *plan, int32_t number, scout_run_plan_info *info,
+                                            scout_run_error *error);
+/* Dense memory that stays where it is until another one is bound, or the plan is closed. Refused are names that the
+ * plan does not have, other types, sizes and strides, and data that is not aligned (scout_run_alignment). A weight that
+ * is bound once more is packed once more. */
+SCOUT_RUN_API int32_t scout_run_plan_bind(scout_run_plan *plan, const char *name, const scout_run_tensor *tensor,
+                                          scout_run_error *error);
+/* A run. The first one, and one behind a new weight, packs weights: a later one allocates nothing, and may be captured.
+ * Refused while a tensor is not bound, or outputs share memory with another one. */
+SCOUT_RUN_API int32_t scout_run_plan_launch(scout_run_plan *plan, void *stream, scout_run_error *error);
+
 #ifdef __cplusplus
 }
 #endif

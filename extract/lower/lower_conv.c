@@ -40,9 +40,7 @@ static void read_pads(const work *w, conv_dims *c) {
     read_ints(w, "pads", 2 * c->spatial, 0, c->pads);
     if (strcmp(mode, "VALID") == 0) memset(c->pads, 0, sizeof c->pads);
     if (!upper && !lower && !by_output) return;
-    /* a transposed convolution cuts more at the end unless told otherwise; a plain one pads more at the end for UPPER
-     */
-    const bool more_at_end = c->transposed ? !upper : upper;
+    const bool more_at_end = upper;
     for (int k = 0; k < c->spatial; k++) {
         int64_t total = automatic_total(c, k);
         if (total < 0) c->extra[k] = checked_sub(c->extra[k], total); /* larger than the products reach */

@@ -88,8 +88,11 @@ static void set_inputs(work *w, const tensor *out) {
     }
     const int named = count < MOST_NAMED ? count : MOST_NAMED;
     if (is_commutative(w->node)) sort_operands(operands, named);
-    for (int k = 0; k < named; k++)
-        if (strcmp(operands[k].kind, "same") != 0) work_tell(w, "operand", operands[k].t);
+    for (int k = 0; k < named; k++) {
+        const bool same = strcmp(operands[k].kind, "same") == 0;
+        if (!same) work_tell(w, "operand", operands[k].t);
+        if (same && operands[k].t != operands[k - 1].t) work_tell_unknown(w, "operand that stands there again");
+    }
     if (count == 0 || (count == 1 && strcmp(operands[0].kind, "tensor") == 0)) return;
     for (int k = 0; k < named; k++) {
         const int n = snprintf(text + used, sizeof text - used, "%s%s", k ? "," : "", operands[k].kind);
@@ -136,6 +139,9 @@ static void set_numbers(work *w) {
     if (high && isfinite(high->f) && (float)high->f < FLT_MAX) oprec_set_real(&w->rec, "max", cost_real(high->f));
     set_number(w, "min", cost_in(w, 1));
     set_number(w, "max", cost_in(w, 2));
+    for (int k = 1; k <= 2; k++)
+        if (cost_in(w, k) && !oprec_field(&w->rec, k == 1 ? "min" : "max"))
+            work_tell_unknown(w, k == 1 ? "min" : "max");
 }
 
 void lower_elementwise(work *w) {

@@ -113,6 +113,17 @@ static void move_set_ints(work *w, const char *field, const char *name, int slot
     if (told) oprec_set_ints(&w->rec, w->arena, field, (int)n, x);
 }
 
+/* What is filled in, where that is not what is usual. */
+static void move_tell_numbers(work *w, const char *op_type) {
+    const bool pad = strcmp(op_type, "Pad") == 0, onehot = strcmp(op_type, "OneHot") == 0;
+    const tensor *given = cost_in(w, 2);
+    const value *known = cost_values(w, given);
+    const double usual = graph_attr_float(w->node, "value", 0);
+    bool same = known != NULL;
+    for (int64_t k = 0; known && k < known->n; k++) same = same && value_at(known, k) == (onehot ? (double)k : 0);
+    if ((pad && (given ? !same : usual != 0)) || (onehot && !same)) work_tell_unknown(w, "value");
+}
+
 static void move_set_inputs(work *w, const char *op_type) {
     const node *n = w->node;
     if (strcmp(op_type, "Concat") == 0 || strcmp(op_type, "QLinearConcat") == 0)
@@ -212,6 +223,7 @@ void lower_move(work *w) {
         if (moves[k].axis) move_set_axis(w, moves[k].axis);
     }
     move_set_inputs(w, op_type);
+    move_tell_numbers(w, op_type);
     if (strcmp(op_type, "Transpose") == 0) move_set_perm(w);
 }
 

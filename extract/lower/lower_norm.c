@@ -141,6 +141,16 @@ static void norm_instance(work *w) {
     norm_set_weight(w, 1);
 }
 
+/* What an operator adds to a variance; what is usual (scout/op/norm.h) is not told. */
+static void norm_tell_epsilon(work *w) {
+    static const char *const others[] = {"LRN", "LpNormalization", "MeanVarianceNormalization"};
+    const bool skips = strncmp(w->node->op_type, "Skip", 4) == 0 && strcmp(w->node->op_type, "SkipGroupNorm") != 0;
+    const double epsilon = cost_real(graph_attr_float(w->node, "epsilon", skips ? 1e-12 : 1e-5));
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (strcmp(others[k], w->node->op_type) == 0) return;
+    if (epsilon != 1e-5) work_tell_number(w, "epsilon", epsilon);
+}
+
 static const struct {
     const char *op_type;
     void (*fill)(work *w);
@@ -167,6 +177,7 @@ void lower_norm(work *w) {
     for (size_t k = 0; rank >= 1 && k < sizeof norms / sizeof *norms; k++) {
         if (strcmp(norms[k].op_type, w->node->op_type) == 0) norms[k].fill(w);
     }
+    norm_tell_epsilon(w);
     norm_finish(w);
 }
 

@@ -447,6 +447,7 @@ bool match_attention(match *m, node *softmax) {
     attention_mask_spare(m, w, &(attention_mask){a.mask, s.terms, s.term_count, a.first.rows, a.first.cols});
     heads_tell(m, w, a.lies);
     const bool added = s.term_count == 1 && s.terms[0].form == MASK_ADD && !s.terms[0].turned && s.added_last;
+    if (a.cost.scale == 0) work_tell_unknown(w, "scale");
     heads_tell_mask(w, added ? s.terms[0].t : NULL);
     return true;
 }

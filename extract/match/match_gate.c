@@ -164,7 +164,7 @@ bool match_gate_activation(match *m, node *anchor) {
 }
 
 /* If t is an activation's result: its name when gated, its cost per element, its nodes added to the set. */
-static const char *gated_name(match *m, tensor *t, flow_set *set, int64_t *cost, tensor **of) {
+static const char *gated_name(match *m, tensor *t, flow_set *set, int64_t *cost, tensor **of, bool *plain) {
     work *w = t && t->producer ? work_of(m->list, t->producer) : NULL;
     if (!w) return NULL;
     w = work_top(w);
@@ -180,6 +180,7 @@ static const char *gated_name(match *m, tensor *t, flow_set *set, int64_t *cost,
         if (!flow_is(t->producer, gate_operators[k].op_type)) continue;
         flow_add(set, t->producer);
         *cost = gate_operators[k].cost;
+        *plain = !graph_attr(t->producer, "alpha", ATTR_FLOAT);
         bool tanh_form = strcmp(graph_attr_string(t->producer, "approximate", "none"), "tanh") == 0;
         return tanh_form ? "geglu_tanh" : gate_operators[k].gated;
     }
@@ -193,8 +194,9 @@ bool match_gate_product(match *m, node *product) {
         flow_set set = {.count = 0};
         int64_t cost;
         tensor *gated = NULL; /* what the activation is of */
+        bool plain = true;
         if (!gate || !other || gate == other || !flow_same_shape(gate, other) || flow_constant(other)) continue;
-        const char *name = gated_name(m, gate, &set, &cost, &gated);
+        const char *name = gated_name(m, gate, &set, &cost, &gated, &plain);
         if (!name) continue;
         flow_add(&set, product);
         work *w = flow_join(m, &set, product);
@@ -203,6 +205,7 @@ bool match_gate_product(match *m, node *product) {
         work_tell(w, "operand", gated);
         work_tell(w, "operand", other);
         work_tell_made(w, "y", product->out[0]);
+        if (!plain) work_tell_unknown(w, "alpha");
         oprec_set_text(&w->rec, "inputs", "tensor,tensor");
         return true;
     }

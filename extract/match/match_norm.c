@@ -188,6 +188,24 @@ static void fill_norm(work *w, const norm_found *f, tensor *weight, tensor *bias
     if (bias) work_tell(w, "bias", bias);
 }
 
+/* What is added below the root, and nowhere else; a length takes none. */
+static void tell_epsilon(match *m, work *w, const norm_found *f, const node *root) {
+    const node *sum = flow_producer(root->in[0]);
+    double epsilon = 0, other;
+    int sums = 0;
+    for (int k = 0; k < f->set.count; k++) {
+        const node *n = f->set.nodes[k];
+        const bool adds =
+            graph_is(n, "Add") && (flow_scalar(m, flow_in(n, 0), &other) || flow_scalar(m, flow_in(n, 1), &other));
+        sums += adds || graph_is(n, "Max") || graph_is(n, "Clip");
+        if (adds && n == sum) epsilon = cost_real(other);
+    }
+    if (sums != (epsilon != 0))
+        work_tell_unknown(w, "epsilon");
+    else if (epsilon != (f->form == NORM_L2 ? 0 : 1e-5))
+        work_tell_number(w, "epsilon", epsilon);
+}
+
 bool match_norm_root(match *m, node *root) {
     norm_found f;
     double exponent;
@@ -201,5 +219,6 @@ bool match_norm_root(match *m, node *root) {
     work *w = flow_join(m, &f.set, last);
     if (!w) return false;
     fill_norm(w, &f, weight, bias);
+    tell_epsilon(m, w, &f, root);
     return true;
 }

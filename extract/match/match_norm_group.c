@@ -17,6 +17,13 @@ static tensor *per_channel(const node *n, const char *op_type, const tensor *y) 
     return other != y && vector ? other : NULL;
 }
 
+static bool is_all(const work *w, const tensor *t, double x) {
+    const value *known = cost_values(w, t);
+    bool all = known != NULL;
+    for (int64_t k = 0; known && k < known->n; k++) all = all && value_at(known, k) == x;
+    return all;
+}
+
 static void fill_group(work *w, tensor *x, tensor *y, int64_t groups, tensor *weight, tensor *bias) {
     int64_t rows = checked_mul(flow_dim(x, 0), groups);
     cost_weight found;
@@ -63,5 +70,9 @@ bool match_norm_group(match *m, node *instance) {
     work *w = flow_join(m, &set, last);
     if (!w) return false;
     fill_group(w, x, last->out[0], groups, weight, bias);
+    const double epsilon = cost_real(graph_attr_float(instance, "epsilon", 1e-5));
+    if (epsilon != 1e-5) work_tell_number(w, "epsilon", epsilon);
+    if (!is_all(w, flow_in(instance, 1), 1) || !is_all(w, flow_in(instance, 2), 0))
+        work_tell_unknown(w, "scale and bias of the groups"); /* before those of channels */
     return true;
 }

@@ -210,9 +210,8 @@ static bool is_there(const flow_builder *b, const tensor *t) {
     return is_loaded(u) || (u->root && (!u->root->producer || b->row_of[u->root->place]));
 }
 
-static void read_tensor(flow_builder *b, const work *w, tensor *t) {
+static void read_any(flow_builder *b, const work *w, tensor *t) {
     cost_weight found;
-    if (!t || cost_is_parameter(t)) return;
     const unit *u = producer_of(b, t); /* of a constant too, where what makes it is not resolved */
     if ((!u || is_loaded(u)) && cost_trace(w, t, &found) && is_there(b, found.root)) {
         read_constant(b, &found);
@@ -221,6 +220,10 @@ static void read_tensor(flow_builder *b, const work *w, tensor *t) {
     } else {
         b->to->occurrences[b->to->occurrence_count].cut = true;
     }
+}
+
+static void read_tensor(flow_builder *b, const work *w, tensor *t) {
+    if (t && !cost_is_parameter(t)) read_any(b, w, t);
 }
 
 /* A dequantisation whose result several works take is in the nodes of one of them; each reads what it dequantises. */
@@ -321,6 +324,16 @@ static int row_read(const flow_builder *b, const unit *u, const work_operand *o)
     return is_edge(b, row, false) ? row : -1;
 }
 
+/* A short list of whole numbers that is no parameter: its elements are what is gathered, or added up. */
+static void read_operands(flow_builder *b, const unit *u) {
+    work_operand *operands;
+    const int count = work_operands(u->w, &operands);
+    for (int k = 0; k < count; k++) {
+        tensor *t = operands[k].made ? NULL : read_for(b, u, operands[k].t);
+        if (t && cost_is_parameter(t)) read_any(b, u->w, t);
+    }
+}
+
 static int row_made(const flow_builder *b, const unit *u, const work_operand *o) {
     const tensor *t = o->t;
     for (int k = 0; t && k < MOST_BETWEEN; k++) {
@@ -369,6 +382,7 @@ static void add_occurrence(flow_builder *b, const unit *u, int begin) {
         for (int i = 0; i < n->in_count; i++) read_input(b, u, n->in[i]);
         if (graph_has_body(n)) read_bodies(b, w, n);
     }
+    read_operands(b, u);
     make_tensors(b, w, w->free ? begin : d->occurrence_count);
     add_operands(b, u);
     tell_views(b, w);

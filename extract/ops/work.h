@@ -22,6 +22,13 @@ typedef struct work_operand {
     bool made; /* what the operation writes */
 } work_operand;
 
+/* A number that the operation computes with and its record does not tell. */
+typedef struct work_number {
+    const char *name;
+    double x;
+    bool known;
+} work_number;
+
 /* A tensor of which less is read or written than there is: of a cache what is valid, of a table some rows. */
 typedef struct work_share {
     const tensor *t;
@@ -43,6 +50,8 @@ struct work {
     int more_count;
     work_operand *operands; /* as told; work_operands gives them in order */
     int operand_count;
+    work_number *numbers;
+    int number_count;
     work_share *shares; /* cost.c's own */
     int share_count;
     dtype precision;   /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
@@ -83,7 +92,11 @@ work *work_join(worklist *list, node *anchor, node *const *nodes, int node_count
 /* Adds one. Elements that lie otherwise than the operation takes them are another tensor: `t` is NULL then. */
 void work_tell(work *w, const char *name, tensor *t);
 void work_tell_made(work *w, const char *name, tensor *t);
-void work_take_operands(work *w, const work *from); /* of a work that becomes a part of it, or of itself */
+/* Of a work that becomes a part of it, or of itself; numbers too. */
+void work_take_operands(work *w, const work *from);
+/* Beside the record; not known: nothing can compute what the model does by ops.json alone. */
+void work_tell_number(work *w, const char *name, double x);
+void work_tell_unknown(work *w, const char *name);
 tensor *work_told(const work *w, const char *name); /* NULL: not told */
 /* All that the record says there are, in the order of the operation's tensors; in the arena. Returns how many. */
 int work_operands(const work *w, work_operand **out);

@@ -92,11 +92,23 @@ static void add(work *w, work_operand operand) {
 void work_tell(work *w, const char *name, tensor *t) { add(w, (work_operand){name, t, false}); }
 void work_tell_made(work *w, const char *name, tensor *t) { add(w, (work_operand){name, t, true}); }
 
+static void add_number(work *w, work_number number) {
+    work_number *grown = arena_array(w->arena, work_number, w->number_count + 1);
+    if (w->number_count > 0) memcpy(grown, w->numbers, (size_t)w->number_count * sizeof *grown);
+    grown[w->number_count++] = number;
+    w->numbers = grown;
+}
+
+void work_tell_number(work *w, const char *name, double x) { add_number(w, (work_number){name, x, true}); }
+void work_tell_unknown(work *w, const char *name) { add_number(w, (work_number){name, 0, false}); }
+
 void work_take_operands(work *w, const work *from) {
     if (w == from) return;
     w->operands = NULL;
-    w->operand_count = 0;
+    w->numbers = NULL;
+    w->operand_count = w->number_count = 0;
     for (int k = 0; k < from->operand_count; k++) add(w, from->operands[k]);
+    for (int k = 0; k < from->number_count; k++) add_number(w, from->numbers[k]);
 }
 
 tensor *work_told(const work *w, const char *name) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 status_code emit_ops(const catalog *c, const char *path, status *st);
-void emit_graph(json_stream *s, const struct dataflow *d); /* a member of ops.json */
+void emit_graph(json_stream *s, const catalog *c); /* a member of ops.json */
 status_code emit_tensors(const model *m, const char *path, status *st);
 
 /* Coloured and fitted to the width where `out` is a terminal, plain and wide otherwise. */

@@ -1,7 +1,12 @@
 /* Owns the form of `graph` in ops.json: rows of numbers, one a line, because a large model has as many as nodes. */
 #include "extract/write/emit.h"
 
+#include "extract/ops/cost.h"
 #include "extract/ops/dataflow.h"
+
+#include <string.h>
+
+enum { MOST_BYTES = 4096 }; /* of a constant whose values are told */
 
 static const char *const kinds[] = {
     [DATAFLOW_INPUT] = "input", [DATAFLOW_WEIGHT] = "weight",         [DATAFLOW_CONSTANT] = "constant",
@@ -48,7 +53,76 @@ static void emit_occurrence(json_stream *s, const dataflow *d, const dataflow_oc
     json_stream_close(s);
 }
 
-void emit_graph(json_stream *s, const dataflow *d) {
+/* ---- what a run needs to know beside ---- */
+
+static void emit_numbers(json_stream *s, const dataflow *d) {
+    json_stream_open(s, "numbers", '[', false);
+    for (int k = 0; k < d->occurrence_count; k++) {
+        const work *w = d->occurrences[k].w;
+        for (int n = 0; n < w->number_count; n++) {
+            json_stream_open(s, NULL, '[', true);
+            json_stream_int(s, NULL, k);
+            json_stream_text(s, NULL, w->numbers[n].name);
+            if (w->numbers[n].known)
+                json_stream_real(s, NULL, w->numbers[n].x);
+            else
+                json_stream_null(s, NULL);
+            json_stream_close(s);
+        }
+    }
+    json_stream_close(s);
+}
+
+/* One element as it lies in memory, the lowest byte first; 0: of a type that is not told. */
+static size_t put_element(uint8_t *to, dtype type, const value *v, int64_t k) {
+    const double real = v->f ? v->f[k] : 0;
+    const float single = (float)real;
+    const int64_t whole = v->i ? v->i[k] : 0;
+    const size_t bytes = (size_t)dtype_get(type)->bits / 8;
+    if (dtype_get(type)->cls == DTYPE_CLASS_INT && v->i && bytes >= 1 && bytes <= sizeof whole)
+        for (size_t b = 0; b < bytes; b++) to[b] = (uint8_t)((uint64_t)whole >> 8 * b);
+    else if (type == DTYPE_FP32 && v->f)
+        memcpy(to, &single, sizeof single);
+    else if (type == DTYPE_FP64 && v->f)
+        memcpy(to, &real, sizeof real);
+    else
+        return 0;
+    return bytes;
+}
+
+/* Of a small constant that is no initializer: as hexadecimal digits. NULL: it is not known. */
+static const char *digits_of(const catalog *c, const dataflow_tensor *t) {
+    const bool constant = t->kind == DATAFLOW_CONSTANT || t->kind == DATAFLOW_WEIGHT;
+    const info *i = t->t->info;
+    if (!constant || t->t->source == TENSOR_INITIALIZER || i->form != INFO_TENSOR || i->rank < 0) return NULL;
+    const int64_t count = info_count(i);
+    const value *v = cost_values(c->dataflow->occurrences[0].w, t->t);
+    if (!v || v->n != count || count < 1 || dtype_bytes((dtype)t->type, count) > MOST_BYTES) return NULL;
+    char *text = arena_array(c->arena, char, 2 * MOST_BYTES + 1);
+    for (int64_t k = 0, at = 0; k < count; k++) {
+        uint8_t bytes[8];
+        const size_t n = put_element(bytes, (dtype)t->type, v, k);
+        if (n == 0) return NULL;
+        for (size_t b = 0; b < n; b++, at += 2) snprintf(text + at, 3, "%02x", bytes[b]);
+    }
+    return text;
+}
+
+static void emit_values(json_stream *s, const catalog *c) {
+    json_stream_open(s, "values", '[', false);
+    for (int k = 0; c->dataflow->occurrence_count > 0 && k < c->dataflow->tensor_count; k++) {
+        const char *digits = digits_of(c, &c->dataflow->tensors[k]);
+        if (!digits) continue;
+        json_stream_open(s, NULL, '[', true);
+        json_stream_int(s, NULL, k);
+        json_stream_text(s, NULL, digits);
+        json_stream_close(s);
+    }
+    json_stream_close(s);
+}
+
+void emit_graph(json_stream *s, const catalog *c) {
+    const dataflow *d = c->dataflow;
     json_stream_open(s, "graph", '{', false);
     json_stream_open(s, "memory", '{', true);
     json_stream_int(s, "weights", d->weight_bytes);
@@ -66,5 +140,7 @@ void emit_graph(json_stream *s, const dataflow *d) {
     for (int k = 0; k < d->occurrence_count; k++)
         if (d->occurrences[k].cut) json_stream_int(s, NULL, k);
     json_stream_close(s);
+    emit_numbers(s, d);
+    emit_values(s, c);
     json_stream_close(s);
 }

@@ -222,7 +222,7 @@ static void emit_all(emit *e) {
     json_stream_open(s, "fusions", '[', false);
     for (size_t k = 0; k < c->fusion_count; k++) emit_fusion(s, c->dataflow, &c->fusions[k]);
     json_stream_close(s);
-    emit_graph(s, c->dataflow);
+    emit_graph(s, c);
     json_stream_close(s);
 }
 

@@ -49,10 +49,38 @@ enum { OPERATION_MOST_OPERANDS = 4096 }; /* more than any operation that is meas
 typedef struct operation_occurrence {
     int operation;               /* in the list */
     int place;                   /* which one of the operation's occurrences it is */
+    int node;                    /* its first one among the operation's nodes; not for a worker */
     int64_t times;               /* that it runs: more than once in the body of a loop */
     int read, made, after;       /* where its tensors begin among the edges, and where the next one's do */
     int operands, operand_count; /* where the operation's own tensors begin; as many as it has, or none are told */
 } operation_occurrence;
+
+typedef enum operation_use {
+    OPERATION_INPUT,
+    OPERATION_WEIGHT,
+    OPERATION_CONSTANT,
+    OPERATION_STATE,
+    OPERATION_ACTIVATION,
+    OPERATION_OUTPUT
+} operation_use;
+
+/* What is told of a tensor to what runs the model. */
+typedef struct operation_told {
+    operation_use use;
+    const char *name; /* "" of what is made on the way */
+    int rank;         /* -1: its dims are not known */
+    const int64_t *dims;
+    int source;                 /* that it is a view or a copy of; -1: none */
+    int64_t offset;             /* of its first element there */
+    const unsigned char *value; /* all its bytes; NULL: the file has them not */
+} operation_told;
+
+typedef struct operation_number_told { /* that an occurrence computes with beside its record */
+    int occurrence;
+    const char *name;
+    double x;
+    bool known;
+} operation_number_told;
 
 /* What a run does, one occurrence after another (docs/formats.md). */
 typedef struct operation_flow {
@@ -61,7 +89,10 @@ typedef struct operation_flow {
     int *edges;    /* tensors that occurrences read and make */
     int *operands; /* tensors, in the order of scout_op.tensors; -1: none, or none is known */
     int tensor_count, occurrence_count, edge_count, operand_count;
-    int cuts; /* occurrences whose dataflow is not all known */
+    int cuts;             /* occurrences whose dataflow is not all known */
+    operation_told *told; /* by tensor; this and the next one of operation_read_whole alone */
+    operation_number_told *numbers;
+    int number_count;
 } operation_flow;
 
 typedef struct operation_list {
@@ -84,6 +115,8 @@ bool operation_blocks(const operation *o, operation_block_mask *out); /* false: 
 /* `precision` (NULL: none) fills in dtypes that the file does not say. Everything else lies in the arena. Fails through
  * its guard: STATUS_INPUT with file, entry and what to do. */
 void operation_read(const char *path, const char *precision, arena *a, operation_list *list);
+/* The same with what is told to what runs the model. */
+void operation_read_whole(const char *path, arena *a, operation_list *list);
 /* One operation from --op, --shape and --precision: the same checks, told as STATUS_USAGE. */
 void operation_from_words(const char *kind, const char *shape, const char *precision, double sparsity,
                           const char *pattern, arena *a, operation_list *list);

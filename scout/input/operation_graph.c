@@ -13,7 +13,6 @@
 
 enum { MOST_TENSORS = 1000000, MOST_OCCURRENCES = 1000000, MOST_EDGES = 4000000, DEPTH = 8 };
 
-typedef enum graph_kind { KIND_INPUT, KIND_WEIGHT, KIND_CONSTANT, KIND_STATE, KIND_ACTIVATION, KIND_OUTPUT } graph_kind;
 static const char *const kind_names[] = {"input", "weight", "constant", "state", "activation", "output"};
 enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
@@ -36,6 +35,9 @@ typedef struct graph_reader {
     graph_tensor *tensors;
     size_t tensor_count, tensor_cap, edge_count, edge_cap, occurrence_cap, operand_count, operand_cap;
     int occurrence_count, cuts;
+    operation_told *told; /* by tensor */
+    operation_number_told *numbers;
+    size_t told_cap, number_count, number_cap;
     int *edges, *operands;
     operation_occurrence *occurrences;
     int64_t *begins;    /* by operation: where its places begin among all places; one more at the end */
@@ -165,10 +167,22 @@ static void read_view(graph_reader *g, json_scan_token token, graph_tensor *t, i
     if (token != JSON_SCAN_ARRAY_END) REFUSE(g, "there is more behind it than a view has");
 }
 
+/* Of what a caller gives and gets; nothing else has a name outside. */
+static void tell(graph_reader *g, const graph_tensor *t, const char *name, int rank, const int64_t *dims) {
+    operation_told told = {
+        .use = (operation_use)t->kind, .name = name, .rank = rank, .source = t->source, .offset = t->offset};
+    int64_t *kept = arena_array(g->r->arena, int64_t, rank > 0 ? rank : 0);
+    for (int d = 0; d < rank; d++) kept[d] = dims[d];
+    told.dims = kept;
+    arena_grow(g->r->arena, (void **)&g->told, &g->told_cap, g->tensor_count, sizeof *g->told);
+    g->told[g->tensor_count] = told;
+}
+
 static void read_tensor(graph_reader *g) {
     int64_t dims[OPERATION_MAX_RANK];
     graph_tensor t = {.source = -1, .last = -1};
     want(g, JSON_SCAN_TEXT, "its name is not a text");
+    const char *name = g->r->whole ? arena_strndup(g->r->arena, g->scan.text, g->scan.length) : "";
     t.kind = read_tensor_kind(g);
     t.type = read_tensor_type(g);
     const int rank = read_dims(g, dims);
@@ -179,10 +193,11 @@ static void read_tensor(graph_reader *g) {
     t.readers = next_number(g, 0, MOST_OCCURRENCES, "number of readers");
     const json_scan_token token = next(g);
     if (token != JSON_SCAN_ARRAY_END) read_view(g, token, &t, rank, dims);
-    const bool needs = t.kind == KIND_OUTPUT || t.kind == KIND_ACTIVATION;
+    const bool needs = t.kind == OPERATION_OUTPUT || t.kind == OPERATION_ACTIVATION;
     if (!needs && t.producer >= 0) REFUSE(g, "no occurrence can make what is %s", kind_names[t.kind]);
     if (needs && t.producer < 0 && t.source < 0) REFUSE(g, "no occurrence makes it");
-    if (t.kind == KIND_OUTPUT && is_alias(&t)) g->tensors[t.source].kept = true;
+    if (t.kind == OPERATION_OUTPUT && is_alias(&t)) g->tensors[t.source].kept = true;
+    if (g->r->whole) tell(g, &t, name, rank, dims);
     arena_grow(g->r->arena, (void **)&g->tensors, &g->tensor_cap, g->tensor_count, sizeof *g->tensors);
     g->tensors[g->tensor_count++] = t;
 }
@@ -294,7 +309,8 @@ static void read_occurrence(graph_reader *g) {
     const int nodes = (int)json_array_size(json_object_get(o->source, "nodes"));
     const int first = next_number(g, 0, nodes - 1, "first node");
     (void)next_number(g, 1, nodes - first, "number of nodes");
-    operation_occurrence at = {.operation = op, .place = place, .times = o->count / places, .read = (int)g->edge_count};
+    operation_occurrence at = {
+        .operation = op, .place = place, .node = first, .times = o->count / places, .read = (int)g->edge_count};
     read_edges(g, o, false);
     at.made = (int)g->edge_count;
     read_edges(g, o, true);
@@ -348,6 +364,45 @@ static void read_memory(graph_reader *g) {
     }
 }
 
+/* ---- what runs the model is told ---- */
+
+enum { MOST_NUMBERS = 1000000 };
+
+static void read_number(graph_reader *g) {
+    operation_number_told n = {.occurrence = next_number(g, 0, g->occurrence_count - 1, "occurrence"), .known = true};
+    want(g, JSON_SCAN_TEXT, "its name is not a text");
+    n.name = arena_strndup(g->r->arena, g->scan.text, g->scan.length);
+    const json_scan_token token = next(g);
+    n.known = token != JSON_SCAN_NULL;
+    if (n.known && token != JSON_SCAN_INT && token != JSON_SCAN_REAL) REFUSE(g, "it is neither a number nor null");
+    if (n.known) n.x = json_scan_real(&g->scan);
+    want(g, JSON_SCAN_ARRAY_END, "there is more behind it than a number has");
+    arena_grow(g->r->arena, (void **)&g->numbers, &g->number_cap, g->number_count, sizeof *g->numbers);
+    g->numbers[g->number_count++] = n;
+}
+
+static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+
+/* Two digits a byte, of a constant as large. */
+static void read_value(graph_reader *g) {
+    const int at = next_number(g, 0, (int)g->tensor_count - 1, "tensor");
+    const graph_tensor *t = &g->tensors[at];
+    want(g, JSON_SCAN_TEXT, "its value is not a text");
+    const bool sized = t->elements >= 0 && dtype_get((dtype)t->type)->bits > 0;
+    const size_t bytes = g->scan.length / 2;
+    if (t->kind != OPERATION_CONSTANT && t->kind != OPERATION_WEIGHT) REFUSE(g, "tensor %d is no constant", at);
+    if (!sized || g->scan.length % 2 != 0 || (int64_t)bytes != dtype_bytes((dtype)t->type, t->elements))
+        REFUSE(g, "its value is not as long as tensor %d", at);
+    unsigned char *value = arena_array(g->r->arena, unsigned char, (int64_t)bytes);
+    for (size_t k = 0; k < bytes; k++) {
+        const int high = digit(g->scan.text[2 * k]), low = digit(g->scan.text[2 * k + 1]);
+        if (high < 0 || low < 0) REFUSE(g, "its value is not of the digits 0 to 9 and a to f");
+        value[k] = (unsigned char)(high << 4 | low);
+    }
+    g->told[at].value = value;
+    want(g, JSON_SCAN_ARRAY_END, "there is more behind it than a value has");
+}
+
 static void read_members(graph_reader *g) {
     g->part = "member";
     want(g, JSON_SCAN_OBJECT, "it is not an object");
@@ -364,6 +419,10 @@ static void read_members(graph_reader *g) {
         } else if (is_text(g, "memory") && !g->has_memory) {
             read_memory(g);
             g->has_memory = true;
+        } else if (g->r->whole && g->has_occurrences && is_text(g, "numbers")) {
+            read_rows(g, "number", MOST_NUMBERS, read_number);
+        } else if (g->r->whole && g->has_tensors && is_text(g, "values")) {
+            read_rows(g, "value", MOST_TENSORS, read_value);
         } else if (is_text(g, "cuts")) {
             read_cuts(g);
         } else if (!json_scan_skip(&g->scan, next(g))) {
@@ -391,7 +450,7 @@ static void check_places(graph_reader *g) {
 /* What is needed until the end may be an output, whatever else it is. */
 static void check_tensor(graph_reader *g, const graph_tensor *t) {
     const int end = g->occurrence_count - 1;
-    const bool kept = t->kept || t->kind == KIND_OUTPUT, early = t->kind != KIND_STATE && t->producer < 0;
+    const bool kept = t->kept || t->kind == OPERATION_OUTPUT, early = t->kind != OPERATION_STATE && t->producer < 0;
     if (t->producer >= 0 && !t->made) REFUSE(g, "occurrence %d, its producer, does not make it", t->producer);
     if (t->reads != t->readers) REFUSE(g, "it has %d readers, not %d", t->reads, t->readers);
     if (kept ? t->to != end : t->to != t->last && (t->producer >= 0 || t->to != end))
@@ -413,7 +472,7 @@ static void check_memory(graph_reader *g) {
         if (is_alias(t)) continue;
         if (!sized)
             found[3]++;
-        else if (t->kind == KIND_WEIGHT || t->kind == KIND_CONSTANT)
+        else if (t->kind == OPERATION_WEIGHT || t->kind == OPERATION_CONSTANT)
             found[0] = checked_add(found[0], dtype_bytes((dtype)t->type, t->elements));
         else
             liveness_add(&l, dtype_bytes((dtype)t->type, t->elements), t->from, t->to);
@@ -439,8 +498,8 @@ static operation_flow *make_flow(const graph_reader *g) {
                                            .producer = t->producer,
                                            .from = t->from,
                                            .to = t->to,
-                                           .constant = t->kind == KIND_WEIGHT || t->kind == KIND_CONSTANT,
-                                           .kept = t->kept || t->kind == KIND_OUTPUT,
+                                           .constant = t->kind == OPERATION_WEIGHT || t->kind == OPERATION_CONSTANT,
+                                           .kept = t->kept || t->kind == OPERATION_OUTPUT,
                                            .type = (dtype)t->type};
     }
     f->occurrences = g->occurrences;
@@ -451,6 +510,9 @@ static operation_flow *make_flow(const graph_reader *g) {
     f->occurrence_count = g->occurrence_count;
     f->edge_count = (int)g->edge_count;
     f->cuts = g->cuts;
+    f->told = g->told;
+    f->numbers = g->numbers;
+    f->number_count = (int)g->number_count;
     return f;
 }
 

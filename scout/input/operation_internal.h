@@ -13,6 +13,7 @@ typedef struct operation_reader {
     const char *dimensions;  /* "M, N, K, ": what an axis may be, beside members; NULL: there are no axes */
     const char *const *sets; /* NAME=VALUE of the command line: members of every entry */
     int set_count;
+    bool whole; /* what runs the model is told, too */
 } operation_reader;
 
 typedef struct operation_precision_row {

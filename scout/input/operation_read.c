@@ -208,21 +208,31 @@ static bool is_model(const char *path) {
     return n > 5 && strcmp(path + n - 5, ".onnx") == 0 && access(path, F_OK) == 0;
 }
 
-void operation_read(const char *path, const char *precision, arena *a, operation_list *list) {
-    operation_reader r = {.arena = a, .where = path, .entry = "", .code = STATUS_INPUT, .precision = precision};
+static void read_from(operation_reader *r, const char *path, operation_list *list) {
+    arena *const a = r->arena;
     status st;
     *list = (operation_list){.items = NULL};
-    operation_check_precision(&r, precision);
     size_t graph_length;
     list->root = json_read_apart(path, NULL, "graph", &list->graph, &graph_length, &st);
     if (!list->root && is_model(path))
-        operation_fail(&r, "a model is not read here; extract its operations first: extract_ops %s -o ops.json", path);
+        operation_fail(r, "a model is not read here; extract its operations first: extract_ops %s -o ops.json", path);
     if (!list->root) guard_fail(a->guard, st.code, "%s", st.text);
-    if (!json_is_object(list->root)) operation_fail(&r, "it must be an object: ops.json, or names of operations");
+    if (!json_is_object(list->root)) operation_fail(r, "it must be an object: ops.json, or names of operations");
     if (json_object_get(list->root, "schema"))
-        read_long(&r, graph_length, list);
+        read_long(r, graph_length, list);
     else
-        read_short(&r, list);
+        read_short(r, list);
+}
+
+void operation_read(const char *path, const char *precision, arena *a, operation_list *list) {
+    operation_reader r = {.arena = a, .where = path, .entry = "", .code = STATUS_INPUT, .precision = precision};
+    operation_check_precision(&r, precision);
+    read_from(&r, path, list);
+}
+
+void operation_read_whole(const char *path, arena *a, operation_list *list) {
+    operation_reader r = {.arena = a, .where = path, .entry = "", .code = STATUS_INPUT, .whole = true};
+    read_from(&r, path, list);
 }
 
 /* ---- the command line ---- */

@@ -292,4 +292,5 @@ def main():
         summarize(options)
 
 
-main()
+if __name__ == "__main__":
+    main()

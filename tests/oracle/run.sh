@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-bin/extract_ops}
 shift $(($# > 0))
 parts=("$@")
-if ((${#parts[@]} == 0)); then parts=(operations operands records shared stripped patterns backend cases contrib blocked bounds runtime random chains moves); fi
+if ((${#parts[@]} == 0)); then parts=(operations operands records shared stripped patterns backend cases contrib blocked bounds runtime plans random chains moves); fi
 export MODELS_DIR=${MODELS_DIR:-../shared/models}
 export PYTHONDONTWRITEBYTECODE=1
 

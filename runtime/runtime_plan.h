@@ -1,0 +1,44 @@
+/* What the files of a plan share: runtime_plan_open.c makes its steps, runtime_plan_step.c one of them, runtime_plan.c
+ * binds and launches. */
+#pragma once
+
+#include "runtime/runtime_internal.h"
+#include "scout/plan/binding.h"
+
+typedef struct plan_step {
+    const scout_run_op *op;
+    int occurrence;                      /* -1: a copy to an output */
+    int tensors[SCOUT_MAX_TENSORS];      /* of the dataflow; -1: memory for what nothing reads */
+    uint64_t offsets[SCOUT_MAX_TENSORS]; /* of it in that which has memory, or in the activations */
+    void *data[SCOUT_MAX_TENSORS];       /* for the next launch */
+    scout_run_weight *packed;            /* owned; NULL: as it is */
+} plan_step;
+
+struct scout_run_plan {
+    scout_run *run;
+    guard guard;
+    arena arena;
+    operation_list list;
+    const operation_flow *flow;
+    plan_step *steps;
+    int step_count;
+    int *slots; /* tensors that a caller binds */
+    int slot_count;
+    void **data;  /* by tensor with memory of its own: where; NULL: it is not bound yet */
+    int *claimed; /* by such a tensor: the output that lies in its place, as another view of it; -1: none */
+    char *activations, *constants; /* owned */
+    bool resolved, packed;         /* the steps have their data; their weights */
+};
+
+/* How an occurrence is to run, by plan.json; candidate NULL: it does not say. */
+typedef struct plan_wish {
+    const char *candidate, *variant;
+} plan_wish;
+
+/* Fills a step, but for what nothing reads (tensor -1). In a frame with a guard. */
+int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wish, plan_step *step,
+                       scout_run_error *error);
+/* One that copies what an output is a view of, and where it lies densely. */
+int32_t plan_step_copy(scout_run_plan *plan, int output, plan_step *step, scout_run_error *error);
+/* The name of the node that an occurrence is, for complaints. */
+const char *plan_node(const scout_run_plan *plan, int occurrence);

@@ -1,0 +1,213 @@
+/* From an occurrence of ops.json to an operation that can be launched on the model's tensors. Nothing is taken to be as
+ * usual: what ops.json does not tell, or tells otherwise than the operation takes it, is refused. */
+#include "runtime/runtime_plan.h"
+
+#include "scout/op/elementwise.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *plan_node(const scout_run_plan *plan, int occurrence) {
+    const operation *o = &plan->list.items[plan->flow->occurrences[occurrence].operation];
+    const json_t *nodes = json_object_get(o->source, "nodes");
+    const char *name = json_string_value(json_array_get(nodes, (size_t)plan->flow->occurrences[occurrence].node));
+    return name ? name : o->id;
+}
+
+static int32_t refuse(const scout_run_plan *plan, int occurrence, scout_run_error *error, const char *text) {
+    return runtime_say(error, SCOUT_RUN_UNSUPPORTED, "node %.120s: %.300s", plan_node(plan, occurrence), text);
+}
+
+/* ---- what the record must tell ---- */
+
+/* Fields that change what an elementwise operation makes: its kind passes over those that it does not know. */
+static bool elementwise_is_told(const oprec *rec) {
+    scout_op op = {.size = sizeof op, .kind = SCOUT_ELEMENTWISE, .what = rec->what};
+    const elementwise_number_names *names = elementwise_number_names_of(elementwise_id_of(&op));
+    for (int k = 0; k < rec->field_count; k++) {
+        const char *name = rec->fields[k].name;
+        const bool number =
+            names && (strcmp(name, names->first) == 0 || (names->second && strcmp(name, names->second) == 0));
+        if (!number && strcmp(name, "inputs") != 0) return false;
+    }
+    return true;
+}
+
+/* What the kernels here do otherwise than a model may mean it. */
+static const struct {
+    op_kind kind;
+    const char *what, *text;
+} others[] = {
+    {OP_ELEMENTWISE, "acosh", "acosh of numbers below 1 is 0 here"},
+    {OP_MOVE, "onehot", "indices beyond the depth are not known here"},
+};
+
+static int32_t check_record(const scout_run_plan *plan, int occurrence, scout_run_error *error) {
+    const operation_occurrence *at = &plan->flow->occurrences[occurrence];
+    const operation *o = &plan->list.items[at->operation];
+    const opfield *quant = oprec_field(&o->rec, "quant");
+    if (at->times != 1 || (o->rec.kind == OP_MOVE && o->rec.what && strcmp(o->rec.what, "control") == 0))
+        return refuse(plan, occurrence, error, "loops and branches are not run here");
+    if (o->skip_code) return refuse(plan, occurrence, error, o->skip_text);
+    if (quant && strcmp(quant->text, "qdq") == 0)
+        return refuse(plan, occurrence, error, "ops.json does not tell the scales of quantised work");
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (others[k].kind == o->rec.kind && o->rec.what && strcmp(others[k].what, o->rec.what) == 0)
+            return refuse(plan, occurrence, error, others[k].text);
+    if (o->rec.kind == OP_ELEMENTWISE && !elementwise_is_told(&o->rec))
+        return refuse(plan, occurrence, error, "it has a number that is not known here");
+    if (at->operand_count == 0)
+        return refuse(plan, occurrence, error,
+                      "ops.json does not tell its operands; extract it with a newer extract_ops");
+    return SCOUT_RUN_OK;
+}
+
+/* What the occurrence computes with beside its record; *extra has no name: nothing. */
+static int32_t find_number(const scout_run_plan *plan, int occurrence, runtime_extra *extra, scout_run_error *error) {
+    const operation_flow *f = plan->flow;
+    for (int k = 0; k < f->number_count; k++) {
+        const operation_number_told *n = &f->numbers[k];
+        char text[128];
+        if (n->occurrence != occurrence) continue;
+        snprintf(text, sizeof text, "ops.json does not tell its %.60s", n->name);
+        if (!n->known) return refuse(plan, occurrence, error, text);
+        if (strcmp(n->name, "epsilon") != 0 || extra->name || !(n->x >= 0 && n->x < 1))
+            return refuse(plan, occurrence, error, "it has a number that is not known here");
+        *extra = (runtime_extra){"epsilon", n->x};
+    }
+    return SCOUT_RUN_OK;
+}
+
+/* ---- the operation ---- */
+
+typedef struct making {
+    const char *key;
+    runtime_extra extra;
+} making;
+
+static void describe(void *context, arena *a, operation *out) {
+    const making *m = context;
+    operation_from_key(m->key, a, out);
+}
+
+static const char *finish(void *context, arena *a, scout_op *op) {
+    const making *m = context;
+    if (!m->extra.name) return op->key;
+    const scout_field field = {.name = m->extra.name, .text = arena_printf(a, "%.17g", m->extra.value)};
+    runtime_op_tell(op, a, &field);
+    return arena_printf(a, "%s;%s=%s", op->key, field.name, field.text);
+}
+
+static int32_t find(scout_run_plan *plan, const making *m, const plan_wish *wish, const scout_run_op **op,
+                    scout_run_error *error) {
+    const runtime_making how = {.describe = describe,
+                                .finish = finish,
+                                .context = (void *)(uintptr_t)m,
+                                .candidate = wish->candidate,
+                                .variant = wish->variant};
+    return runtime_op_find(plan->run, &how, op, error);
+}
+
+/* ---- its tensors ---- */
+
+/* An attention whose mask hides keys in some regular way has a smaller mask than the tensor that the model adds to the
+ * scores. With that it is an attention of any mask. */
+static const char *with_whole_mask(scout_run_plan *plan, int occurrence, const scout_op *op) {
+    const operation_occurrence *at = &plan->flow->occurrences[occurrence];
+    const oprec *rec = &plan->list.items[at->operation].rec;
+    const uint32_t last = op->tensor_count - 1;
+    const int mask = plan->flow->operands[at->operands + (int)last];
+    if (op->kind != SCOUT_ATTENTION || last < 4 || mask < 0 || (uint32_t)at->operand_count != op->tensor_count)
+        return NULL;
+    const operation_told *told = &plan->flow->told[mask];
+    if (plan->flow->tensors[mask].type != rec->type || told->rank < 2 || told->rank > 4) return NULL;
+    oprec whole = *rec;
+    whole.field_count = 0;
+    whole.mask = "additive";
+    for (int k = 0; k < rec->field_count; k++) {
+        static const char *const hides[] = {"mask_shape", "window", "past"};
+        bool drop = false;
+        for (size_t n = 0; n < sizeof hides / sizeof *hides; n++)
+            drop = drop || strcmp(rec->fields[k].name, hides[n]) == 0;
+        if (!drop) whole.fields[whole.field_count++] = rec->fields[k];
+    }
+    oprec_set_ints(&whole, &plan->arena, "mask_shape", told->rank, told->dims);
+    return oprec_key(&whole, &plan->arena);
+}
+
+/* Which operand is not where the operation takes it; NULL: all are. */
+static const scout_tensor *bind(const scout_run_plan *plan, int occurrence, plan_step *step) {
+    const operation_flow *f = plan->flow;
+    const operation_occurrence *at = &f->occurrences[occurrence];
+    const scout_op *op = &step->op->op;
+    binding_begin(step->tensors);
+    (void)binding_tensors(f, at, op, step->tensors);
+    for (uint32_t k = 0; k < op->tensor_count; k++) {
+        const int to = step->tensors[k];
+        const bool unread = (uint32_t)at->operand_count == op->tensor_count && op->tensors[k].role == SCOUT_OUTPUT &&
+                            f->operands[at->operands + (int)k] < 0;
+        if (to < 0 && !unread) return &op->tensors[k];
+        step->offsets[k] = to >= 0 ? (uint64_t)f->tensors[to].offset : 0;
+    }
+    return NULL;
+}
+
+/* A slice takes from the beginning of what it is given: that begins where the model's slice does. */
+static bool shift_slice(const scout_run_plan *plan, plan_step *step) {
+    const operation_flow *f = plan->flow;
+    const int x = step->tensors[0], y = step->tensors[1];
+    if (!op_is(&step->op->op, "slice")) return true;
+    if (x < 0 || y < 0 || f->told[y].source != binding_owner(f, x) || f->tensors[x].lie != 0) return false;
+    const int64_t bytes = dtype_bytes(f->tensors[x].type, f->told[y].offset);
+    if (bytes < f->tensors[x].offset || (uint64_t)bytes % plan->run->alignment != 0) return false;
+    step->offsets[0] = (uint64_t)bytes;
+    return true;
+}
+
+/* Rows of a norm over channels do not tell how many images they are of. */
+static bool has_images(const scout_run_plan *plan, const plan_step *step) {
+    const scout_op *op = &step->op->op;
+    const operation_told *x = &plan->flow->told[step->tensors[0] >= 0 ? step->tensors[0] : 0];
+    const bool channels = op->kind == SCOUT_NORM && (op_field(op, "channels") || op_is(op, "lrn"));
+    return !channels || (step->tensors[0] >= 0 && x->rank > 0 && x->dims[0] == op->tensors[0].dims[0]);
+}
+
+int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wish, plan_step *step,
+                       scout_run_error *error) {
+    const operation *o = &plan->list.items[plan->flow->occurrences[occurrence].operation];
+    making m = {.key = operation_key(o, &plan->arena)};
+    char text[200];
+    step->occurrence = occurrence;
+    int32_t code = check_record(plan, occurrence, error);
+    if (code == SCOUT_RUN_OK) code = find_number(plan, occurrence, &m.extra, error);
+    if (code != SCOUT_RUN_OK) return code;
+    scout_run_error own;
+    code = find(plan, &m, wish, &step->op, &own);
+    if (code != SCOUT_RUN_OK) return refuse(plan, occurrence, error, own.text);
+    const scout_tensor *apart = bind(plan, occurrence, step);
+    if (apart && (m.key = with_whole_mask(plan, occurrence, &step->op->op))) {
+        code = find(plan, &m, &(plan_wish){NULL, NULL}, &step->op, &own);
+        if (code != SCOUT_RUN_OK) return refuse(plan, occurrence, error, own.text);
+        apart = bind(plan, occurrence, step);
+    }
+    snprintf(text, sizeof text, "its %.16s is no tensor of the model, or one that lies otherwise or has another type",
+             apart ? apart->name : "");
+    if (apart) return refuse(plan, occurrence, error, text);
+    if (!has_images(plan, step))
+        return refuse(plan, occurrence, error, "ops.json does not tell how many images it norms");
+    return shift_slice(plan, step) ? SCOUT_RUN_OK
+                                   : refuse(plan, occurrence, error, "ops.json does not tell where its slice begins");
+}
+
+int32_t plan_step_copy(scout_run_plan *plan, int output, plan_step *step, scout_run_error *error) {
+    const operation_tensor *t = &plan->flow->tensors[output];
+    const int64_t elements = t->bytes / dtype_bytes(t->type, 1);
+    oprec rec = {.kind = OP_MOVE, .what = "expand", .type = t->type};
+    oprec_set_shape(&rec, &plan->arena, 1, &elements);
+    oprec_set_ints(&rec, &plan->arena, "input", 1, &elements);
+    const making m = {.key = oprec_key(&rec, &plan->arena)};
+    step->occurrence = -1;
+    step->tensors[0] = step->tensors[1] = output;
+    step->offsets[0] = (uint64_t)t->offset;
+    return find(plan, &m, &(plan_wish){NULL, NULL}, &step->op, error);
+}

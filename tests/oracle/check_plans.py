@@ -1,0 +1,156 @@
+"""Runs whole models, and single nodes of random graphs, by libscout_run's plans on the CPU, with the models' own
+weights and random inputs, and holds all outputs against onnxruntime's. Usage: check_plans.py EXTRACT_OPS [PART OF A NAME]…
+LIBRARY names libscout_run.so, GRAPHS how many random graphs."""
+
+import collections
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnx.printer
+import onnxruntime
+import oracle
+import plan_run
+import random_graphs
+
+LIBRARY = os.environ.get("LIBRARY", "out/build/release-gcc/lib/libscout_run.so")
+RUNS = {"transformer_block", "small_conv", "small_resnet", "pruned_mlp", "decoder_step", "bert_tiny_w", "mlp_sparse"}
+BATCH, SEQ = 2, 16
+
+
+# Of the size of an output, by the type that is coarsest in the model.
+CLOSE = {np.dtype(np.float16): 1e-2}
+INDEXED = {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter", "OneHot", "RoiAlign"}
+
+
+def close_of(values):
+    return max(CLOSE.get(v.dtype, 2e-4) for v in values.values())
+
+
+def feeds_of(session, ops, rng):
+    """Random inputs of the sizes that ops.json has."""
+    feeds = {}
+    rows = {row[0]: row for row in ops["graph"]["tensors"] if row[1] == "input"}
+    for i in session.get_inputs():
+        dims = rows[i.name][3] if i.name in rows else [d if isinstance(d, int) else 1 for d in i.shape]
+        if "float" in i.type:
+            feeds[i.name] = rng.standard_normal(dims).astype(np.float16 if "16" in i.type else np.float32)
+        elif "bool" in i.type:
+            feeds[i.name] = rng.random(dims) < 0.5
+        else:
+            feeds[i.name] = rng.integers(0, 2 if "mask" in i.name or "type" in i.name else 30, dims).astype(
+                np.int32 if "int32" in i.type else np.int64)
+            if "mask" in i.name and dims:
+                feeds[i.name][..., 0] = 1  # each query sees a key
+    return feeds
+
+
+def check_model(tally, library, program, path, rng):
+    name = os.path.basename(path).removesuffix(".onnx")
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([program, path, "--batch", str(BATCH), "--seq", str(SEQ), "-q", "-o", folder + "/ops.json"],
+                              capture_output=True, text=True)
+        if not tally.check(done.returncode <= 1, f"{name}: no ops.json: {done.stderr}"):
+            return
+        with open(folder + "/ops.json") as file:
+            ops = json.load(file)
+        try:
+            plan = plan_run.Plan(library, folder)
+        except plan_run.Refused as why:
+            tally.check(name not in RUNS, f"{name}: refused: {why}")
+            print(f"{name}: refused: {why}")
+            return
+        if any(t.data_location == onnx.TensorProto.EXTERNAL and not os.path.exists(os.path.join(os.path.dirname(path), e.value))
+               for t in onnx.load(path, load_external_data=False).graph.initializer for e in t.external_data if e.key == "location"):
+            print(f"{name}: its weights are not here")
+            return
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        feeds = feeds_of(session, ops, rng)
+        model = onnx.load(path)
+        feeds |= plan_run.constants_of(plan, path, feeds)
+        got = plan_run.outputs(plan, model, feeds, os.path.dirname(path))
+        want = dict(zip([o.name for o in session.get_outputs()], session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})))
+        worst = max(plan_run.distance(got[o], want[o]) for o in want)
+        tally.check(set(got) == set(want) and worst < close_of(want), f"{name}: outputs are off by {worst:.2g} of their size")
+        print(f"{name}: {len(want)} outputs, off by {worst:.2g} of their size")
+        plan.close()
+
+
+def check_node(tally, library, program, g, node, counts):
+    """One node of a random graph as a model of its own."""
+    model = g.model([node])
+    feeds = {i.name: g.values[i.name] for i in model.graph.input}
+    if any(isinstance(g.values.get(n), list) or g.values[n].dtype.kind in "OUTV" for n in [*node.input, *node.output] if n):
+        return
+    if node.op_type in INDEXED and any(np.any(feeds[n] < 0) for n in node.input if n in feeds and feeds[n].dtype.kind == "i"):
+        return  # of those that come with a run no plan knows
+    if node.op_type in ("BitShift", "LpNormalization"):
+        return  # shifts by all bits and lengths of 0, of which ONNX says nothing
+    if any(v.dtype.kind == "f" and not np.isfinite(v).all() for v in feeds.values()):
+        return  # what is no number may become any
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(model, folder + "/model.onnx")
+        done = subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True, text=True)
+        if done.returncode > 1:
+            return
+        try:
+            plan = plan_run.Plan(library, folder)
+        except plan_run.Refused as why:
+            counts["refused"][re.sub("[0-9]+", "_", str(why).split(": ", 1)[-1])[:90]] += 1
+            return
+        try:
+            feeds |= plan_run.constants_of(plan, folder + "/model.onnx", feeds)
+            got = plan_run.outputs(plan, model, feeds)
+        except (plan_run.Refused, KeyError, StopIteration, TypeError) as why:
+            refused = "expected indices from 0" in str(why)
+            counts["refused"]["constant indices that count from the end"] += refused
+            tally.check(refused, f"{node.op_type}: {why!r}")
+            return
+        counts["run"][node.op_type] += 1
+        want = {name: g.values[name] for name in got}
+        worst = max((plan_run.distance(got[o], want[o]) for o in want), default=0)
+        if not tally.check(worst < close_of({**feeds, **want}), f"{node.op_type}: off by {worst:.2g}"):
+            del model.graph.initializer[:]
+            print(onnx.printer.to_text(model.graph))
+        plan.close()
+
+
+def check_random(tally, library, program, graphs):
+    counts = {"run": collections.Counter(), "refused": collections.Counter()}
+    for k in range(graphs):
+        g = random_graphs.grown([5, k])
+        for node in g.nodes:
+            if node.domain == "":
+                if os.environ.get("VERBOSE"):
+                    print(k, node.op_type, node.name, flush=True)
+                check_node(tally, library, program, g, node, counts)
+    print(f"{sum(counts['run'].values())} nodes of {len(counts['run'])} operators run: {' '.join(sorted(counts['run']))}")
+    print(f"{sum(counts['refused'].values())} refused: {counts['refused'].most_common(25)}")
+
+
+def main():
+    tally = oracle.Tally()
+    if not os.path.exists(LIBRARY):
+        tally.skip(f"{LIBRARY} is not there")
+        tally.end()
+    library = plan_run.Library(LIBRARY)
+    rng = np.random.default_rng(7)
+    only = sys.argv[2:]
+    for path in sorted(glob.glob("models/*.onnx")) + oracle.models():
+        if os.path.getsize(path) < 1 << 30 and (not only or any(o in path for o in only)):
+            check_model(tally, library, oracle.program(), path, rng)
+    if not only or "random" in only:
+        check_random(tally, library, oracle.program(), int(os.environ.get("GRAPHS", 150)))
+    library.close()
+    tally.end()
+
+
+main()

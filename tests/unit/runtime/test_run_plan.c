@@ -1,0 +1,209 @@
+/* A whole model by libscout_run: r = x w, y = c - x w, where c stands in ops.json and r is another view of the product.
+ */
+#include "tests/unit/runtime/run_fixture.h"
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static scout_run *run;
+static run_said said;
+static scout_run_error error;
+static scout_run_plan *plan;
+static char folder[64];
+static float x[6], w[9], y[6], r[6], c[6];
+
+static const char ops[] =
+    "{\"schema\": \"ceiling-scout/ops/1\", \"model\": {\"name\": \"m\"}, \"ops\": ["
+    "{\"id\": \"product\", \"op\": \"gemm\", \"shape\": [2, 3, 3], \"layout\": \"nn\", \"dtype\": \"fp32\", "
+    "\"weight_dtype\": \"fp32\", \"weight_side\": \"b\", \"nodes\": [\"times\"]},"
+    "{\"id\": \"difference\", \"op\": \"elementwise\", \"what\": \"sub\", \"shape\": [2, 3], \"dtype\": \"fp32\", "
+    "\"inputs\": \"tensor,tensor\", \"nodes\": [\"minus\"]}],"
+    "\"graph\": {\"memory\": {\"weights\": 60, \"activations\": 48, \"at\": 0, \"unsized\": 0}, \"tensors\": ["
+    "[\"x\", \"input\", \"fp32\", [2, 3], -1, 0, 0, 1], [\"w\", \"weight\", \"fp32\", [3, 3], -1, 0, 0, 1],"
+    "[\"p\", \"activation\", \"fp32\", [2, 3], 0, 0, 1, 1], [\"c\", \"constant\", \"fp32\", [2, 3], -1, 0, 1, 1],"
+    "[\"y\", \"output\", \"fp32\", [2, 3], 1, 1, 1, 0], [\"r\", \"output\", \"fp32\", [6], -1, 0, 1, 0, 2]],"
+    "\"occurrences\": [[0, 0, 0, 1, [0, 1], [2], [0, 1, 2]], [1, 0, 0, 1, [3, 2], [4], [3, 2, 4]]], \"cuts\": [],"
+    "\"numbers\": [], \"values\": [[3, \"000020410000204100002041000020410000204100002041\"]]}}";
+
+static void write_file(const char *name, const char *text) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0) abort();
+}
+
+/* ops.json, in which one text is another one. */
+static int32_t open_with(const char *from, const char *to) {
+    char text[4096];
+    const char *at = from ? strstr(ops, from) : NULL;
+    if (from && !at) abort();
+    if (at)
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - ops), ops, to, at + strlen(from));
+    else
+        snprintf(text, sizeof text, "%s", ops);
+    write_file("ops.json", text);
+    scout_run_plan_close(plan);
+    return scout_run_plan_open(run, folder, &plan, &error);
+}
+
+static int32_t bind(const char *name, void *data, int rank, const int64_t *dims) {
+    const scout_run_tensor t = scout_run_dense(data, SCOUT_RUN_FP32, rank, dims);
+    return scout_run_plan_bind(plan, name, &t, &error);
+}
+
+static bool bind_all(void) {
+    static const int64_t rows[] = {2, 3}, square[] = {3, 3}, flat[] = {6};
+    for (int k = 0; k < 6; k++) x[k] = (float)(k - 2), y[k] = r[k] = -77;
+    for (int k = 0; k < 9; k++) w[k] = (float)(k * k) / 4;
+    return bind("x", x, 2, rows) == 0 && bind("w", w, 2, square) == 0 && bind("y", y, 2, rows) == 0 &&
+           bind("r", r, 1, flat) == 0;
+}
+
+static void check_outputs(void) {
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 3; j++) {
+            float sum = 0;
+            for (int k = 0; k < 3; k++) sum += x[3 * i + k] * w[3 * k + j];
+            UNIT_CHECK(fabsf(r[3 * i + j] - sum) < 1e-5F && fabsf(y[3 * i + j] - (10 - sum)) < 1e-5F);
+        }
+}
+
+static void a_model_runs(void) {
+    if (!UNIT_CHECK(open_with(NULL, NULL) == SCOUT_RUN_OK)) printf("%s\n", error.text);
+    UNIT_INT(scout_run_plan_count(plan), 4);
+    scout_run_plan_info info = {.size = sizeof info};
+    UNIT_INT(scout_run_plan_tensor(plan, 1, &info, &error), SCOUT_RUN_OK);
+    UNIT_TEXT(info.name, "w");
+    UNIT_CHECK(info.use == SCOUT_RUN_PLAN_WEIGHT && info.as.type == SCOUT_RUN_FP32 && info.as.dims[1] == 3);
+    UNIT_INT(scout_run_plan_tensor(plan, 4, &info, &error), SCOUT_RUN_INVALID);
+    UNIT_CHECK(bind_all());
+    for (int k = 0; k < 2; k++) {
+        UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
+        check_outputs();
+    }
+    for (int k = 0; k < 9; k++) w[k] = (float)(k - 4); /* another weight is packed again */
+    UNIT_INT(bind("w", w, 2, (const int64_t[]){3, 3}), SCOUT_RUN_OK);
+    UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
+    check_outputs();
+}
+
+static void says(int32_t code, int32_t want, const char *text) {
+    UNIT_INT(code, want);
+    if (!UNIT_CHECK(strstr(error.text, text) != NULL)) printf("it says: %s\n", error.text);
+}
+
+static void what_does_not_fit_is_refused(void) {
+    static const int64_t rows[] = {2, 3}, others[] = {3, 2};
+    UNIT_INT(open_with(NULL, NULL), SCOUT_RUN_OK);
+    says(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_INVALID, "x: it is not bound yet");
+    says(bind("z", x, 2, rows), SCOUT_RUN_INVALID, "z: the plan has no input, output or weight of that name");
+    says(bind("p", x, 2, rows), SCOUT_RUN_INVALID, "p: the plan has no");
+    says(bind("x", x, 2, others), SCOUT_RUN_INVALID, "x: expected the sizes [2,3], got [3,2]");
+    says(bind("x", NULL, 2, rows), SCOUT_RUN_INVALID, "x: its data is NULL");
+    says(bind("x", (char *)x + 2, 2, rows), SCOUT_RUN_INVALID, "x: expected data that begins at a multiple of 4 bytes");
+    scout_run_tensor half = scout_run_dense(x, SCOUT_RUN_FP16, 2, rows);
+    says(scout_run_plan_bind(plan, "x", &half, &error), SCOUT_RUN_INVALID, "x: expected fp32, got fp16");
+    scout_run_tensor turned = scout_run_dense(x, SCOUT_RUN_FP32, 2, rows);
+    turned.strides[0] = 1, turned.strides[1] = 2;
+    says(scout_run_plan_bind(plan, "x", &turned, &error), SCOUT_RUN_INVALID, "x: expected dense memory");
+    UNIT_CHECK(bind_all());
+    UNIT_INT(bind("y", x, 2, rows), SCOUT_RUN_OK);
+    says(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_INVALID, "y: expected memory of its own");
+}
+
+static void a_constant_that_is_not_told_is_the_callers(void) {
+    UNIT_INT(open_with("\"values\": [[3, \"000020410000204100002041000020410000204100002041\"]]", "\"later\": 0"),
+             SCOUT_RUN_OK);
+    UNIT_INT(scout_run_plan_count(plan), 5);
+    UNIT_CHECK(bind_all());
+    says(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_INVALID,
+         "c: it is not bound yet, and ops.json does not tell");
+    for (int k = 0; k < 6; k++) c[k] = 10;
+    UNIT_INT(bind("c", c, 2, (const int64_t[]){2, 3}), SCOUT_RUN_OK);
+    UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
+    check_outputs();
+}
+
+static void what_is_not_told_is_refused(void) {
+    static const struct {
+        const char *from, *to;
+        int32_t code;
+        const char *says;
+    } rows[] = {
+        {"\"numbers\": []", "\"numbers\": [[1, \"scale\", null]]", SCOUT_RUN_UNSUPPORTED,
+         "node minus: ops.json does not tell its scale"},
+        {"\"numbers\": []", "\"numbers\": [[1, \"speed\", 3]]", SCOUT_RUN_UNSUPPORTED,
+         "node minus: it has a number that is not known"},
+        {"\"numbers\": []", "\"numbers\": [[2, \"scale\", 1]]", SCOUT_RUN_INVALID, "its occurrence is 2"},
+        {"[4], [3, 2, 4]]", "[4]]", SCOUT_RUN_UNSUPPORTED, "node minus: ops.json does not tell its operands"},
+        {"[4], [3, 2, 4]]", "[4], [-1, 2, 4]]", SCOUT_RUN_UNSUPPORTED, "node minus: its a is no tensor of the model"},
+        {"[4], [3, 2, 4]]", "[4], [3, 2, 1]]", SCOUT_RUN_INVALID, "its operand 1 is no tensor that it reads or makes"},
+        {"[2], [0, 1, 2]]", "[2], [0, 1, -1]]", SCOUT_RUN_UNSUPPORTED, "tensor p: no operation here makes it"},
+        {"[3, \"0000", "[3, \"00", SCOUT_RUN_INVALID, "its value is not as long as tensor 3"},
+        {"[3, \"0000", "[3, \"00x0", SCOUT_RUN_INVALID, "its value is not of the digits"},
+        {"[3, \"0000", "[0, \"0000", SCOUT_RUN_INVALID, "tensor 0 is no constant"},
+        {"\"what\": \"sub\"", "\"what\": \"rise\"", SCOUT_RUN_UNSUPPORTED,
+         "node minus: the operator rise is not covered"},
+        {"\"cuts\": []", "\"cuts\": [0]", SCOUT_RUN_UNSUPPORTED, "sizes or operators are not all known"},
+        {"\"graph\"", "\"other\"", SCOUT_RUN_INVALID, "tells no dataflow"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        says(open_with(rows[k].from, rows[k].to), rows[k].code, rows[k].says);
+        UNIT_CHECK(plan == NULL);
+    }
+    says(scout_run_plan_open(run, "/nowhere", &plan, &error), SCOUT_RUN_INVALID, "/nowhere/ops.json");
+}
+
+static void write_plan(const char *device, const char *candidate) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"schema\": \"ceiling-scout/plan/1\", \"device\": {\"name\": \"%s\"}, \"implementations\": ["
+             "{\"operation\": \"product\", \"candidate\": \"%s\", \"variant\": \"\"}], "
+             "\"groups\": [[0, 0], [-1, 1], [7, 9], [0, 0, 1], \"x\"]}",
+             device, candidate);
+    write_file("plan.json", text);
+    said.lines = 0;
+}
+
+static void a_plan_names_what_runs(void) {
+    write_plan(scout_run_device(run), "openblas");
+    UNIT_CHECK(open_with(NULL, NULL) == SCOUT_RUN_OK && bind_all());
+    if (!UNIT_INT(said.lines, 0)) printf("it says: %s\n", said.last);
+    UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
+    check_outputs();
+    write_plan(scout_run_device(run), "none");
+    UNIT_CHECK(open_with(NULL, NULL) == SCOUT_RUN_OK && bind_all());
+    UNIT_CHECK(said.lines == 1 && strstr(said.last, "of the plan cannot run here"));
+    UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
+    check_outputs();
+    write_plan("Other", "onednn");
+    UNIT_INT(open_with(NULL, NULL), SCOUT_RUN_OK);
+    UNIT_CHECK(strstr(said.last, "is of another device (Other)") != NULL);
+    write_file("plan.json", "{\"schema\": \"ceiling-scout/plan/2\"}");
+    says(open_with(NULL, NULL), SCOUT_RUN_INVALID, "is no ceiling-scout/plan/1");
+    write_file("plan.json", "[");
+    UNIT_INT(open_with(NULL, NULL), SCOUT_RUN_INVALID);
+}
+
+int main(void) {
+    char path[128];
+    snprintf(folder, sizeof folder, "/tmp/test_run_plan.%d", (int)getpid());
+    if (mkdir(folder, 0700) != 0) abort();
+    run = run_open(NULL, &said);
+    UNIT_RUN(a_model_runs);
+    UNIT_RUN(what_does_not_fit_is_refused);
+    UNIT_RUN(a_constant_that_is_not_told_is_the_callers);
+    UNIT_RUN(what_is_not_told_is_refused);
+    UNIT_RUN(a_plan_names_what_runs);
+    scout_run_plan_close(plan);
+    scout_run_close(run);
+    static const char *const names[] = {"ops.json", "plan.json", ""};
+    for (int k = 0; k < 3; k++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
+        remove(path);
+    }
+    return unit_end();
+}
