@@ -121,9 +121,9 @@ gpu-checks: $(CUDA_DEVICE) $(GPU_CHECKS) $(BUILD)/gpu/skinny_cuda.so
 $(BUILD)/gpu/skinny_cuda.so: docs/examples/custom_kernel/skinny.cu docs/examples/custom_kernel/Makefile scout/plugin.h scout/op/op.h scout/op/gemm.h
 	$(say) NVCC $<
 	$(Q)$(MAKE) -s -C $(dir $<) cuda SCOUT_INCLUDE='$(CURDIR)' OUT='$(abspath $(@D))' NVCC=$(NVCC)
-# check_kernels reads lists of operations with the harness's own reader, check_run launches through the runtime.
-$(BUILD)/gpu/check_kernels $(BUILD)/gpu/check_run: $(PARTS)
-$(BUILD)/gpu/check_kernels $(BUILD)/gpu/check_run: CHECK_LIBS = $(PARTS) $(ALL_LIBS)
+# check_kernels reads lists of operations with the harness's own reader, check_run and check_plan launch through the runtime.
+$(BUILD)/gpu/check_kernels $(BUILD)/gpu/check_run $(BUILD)/gpu/check_plan: $(PARTS)
+$(BUILD)/gpu/check_kernels $(BUILD)/gpu/check_run $(BUILD)/gpu/check_plan: CHECK_LIBS = $(PARTS) $(ALL_LIBS)
 $(BUILD)/gpu/check_%: tests/gpu/check_%.c $(KERNEL_BUILD)/kernels/harness/stream.o $(HEADERS) $(BUILD)/cuda/flags
 	$(say) CC $<
 	$(Q)mkdir -p $(@D)
