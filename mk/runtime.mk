@@ -6,7 +6,7 @@ RUNTIME_SONAME := libscout_run.so.$(firstword $(subst ., ,$(RUNTIME_VERSION)))
 RUNTIME_HEADERS := runtime/scout_run.h
 RUNTIME_ROOMS := scout/terms scout/cache scout/device scout/input scout/kinds scout/timing scout/fusion scout/ceilings \
   scout/measure scout/cpu scout/cpu/device scout/cpu/kernels scout/cpu/onednn scout/cpu/products scout/cpu/reference
-RUNTIME_PLAN := scout/plan/binding.c scout/plan/place.c scout/plan/plan.c
+RUNTIME_PLAN := scout/plan/binding.c scout/plan/binding_fused.c scout/plan/place.c scout/plan/plan.c
 RUNTIME_PARTS := $(COMMON_SOURCES) $(wildcard $(RUNTIME_ROOMS:%=%/*.c)) $(RUNTIME_PLAN) $(RUNTIME_SOURCES)
 RUNTIME_OBJECTS := $(RUNTIME_PARTS:%.c=$(BUILD)/obj/%.o)
 RUNTIME_STATIC := $(BUILD)/lib/libscout_run.a

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/runtime_internal.h"
+#include "scout/fusion/fusion.h"
 #include "scout/plan/binding.h"
 
 typedef struct plan_step {
@@ -14,12 +15,28 @@ typedef struct plan_step {
     scout_run_weight *packed;            /* owned; NULL: as it is */
 } plan_step;
 
+/* How an occurrence is to run, by plan.json; candidate NULL: it does not say. */
+typedef struct plan_wish {
+    const char *candidate, *variant;
+} plan_wish;
+
+typedef struct plan_group_wish { /* of plan.json */
+    const char *of;              /* an operation or a fusion, by its id */
+    plan_wish by;
+    int occurrences[FUSION_PARTS], count;
+    plan_step step; /* of several: made by plan_step_fuse */
+} plan_group_wish;
+
 struct scout_run_plan {
     scout_run *run;
     guard guard;
     arena arena;
     operation_list list;
     const operation_flow *flow;
+    fusion_list fusions;
+    plan_group_wish *wishes;
+    int wish_count;
+    plan_group_wish **group_of; /* by occurrence; NULL: plan.json says nothing of it that can run here */
     plan_step *steps;
     int step_count;
     int *slots; /* tensors that a caller binds */
@@ -30,14 +47,11 @@ struct scout_run_plan {
     bool resolved, packed;         /* the steps have their data; their weights */
 };
 
-/* How an occurrence is to run, by plan.json; candidate NULL: it does not say. */
-typedef struct plan_wish {
-    const char *candidate, *variant;
-} plan_wish;
-
 /* Fills a step, but for what nothing reads (tensor -1). In a frame with a guard. */
 int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wish, plan_step *step,
                        scout_run_error *error);
+/* The step of a group of several; false: it runs as its parts. */
+bool plan_step_fuse(scout_run_plan *plan, plan_group_wish *group);
 /* One that copies what an output is a view of, and where it lies densely. */
 int32_t plan_step_copy(scout_run_plan *plan, int output, plan_step *step, scout_run_error *error);
 /* The name of the node that an occurrence is, for complaints. */

@@ -3,6 +3,7 @@
 #include "runtime/runtime_plan.h"
 
 #include "common/json.h"
+#include "scout/device/identity.h"
 #include "scout/plan/place.h"
 #include "scout/plan/plan.h"
 
@@ -39,33 +40,48 @@ static const char *kept(scout_run_plan *plan, const char *text) {
     return text ? arena_strndup(&plan->arena, text, strlen(text)) : NULL;
 }
 
-/* Of a group of plan.json: what its one occurrence runs as. Several in one group run as their parts. */
-static void take_group(scout_run_plan *plan, const json_t *group, const json_t *rows, plan_wish *wishes) {
-    const json_t *first = json_array_get(group, 0), *at = json_array_get(group, 1);
-    if (json_array_size(group) != 2 || !json_is_integer(first) || !json_is_integer(at)) return;
-    const json_int_t which = json_integer_value(first), occurrence = json_integer_value(at);
-    if (which < 0 || occurrence < 0 || occurrence >= plan->flow->occurrence_count) return;
-    const json_t *row = json_array_get(rows, (size_t)which);
-    const char *of = text_of(row, "operation"), *candidate = text_of(row, "candidate");
-    const char *id = plan->list.items[plan->flow->occurrences[occurrence].operation].id;
-    if (of && candidate && strcmp(of, id) == 0)
-        wishes[occurrence] = (plan_wish){kept(plan, candidate), kept(plan, text_of(row, "variant"))};
+/* How a group runs, by its implementation; false: plan.json says nothing that could. */
+static bool read_group(scout_run_plan *plan, const json_t *row, const json_t *implementations, plan_group_wish *to) {
+    const int count = (int)json_array_size(row) - 1;
+    const json_t *which = json_array_get(row, 0);
+    *to = (plan_group_wish){.count = count};
+    if (count < 1 || count > FUSION_PARTS) return false;
+    for (int k = 0; k < count; k++) {
+        const json_t *at = json_array_get(row, (size_t)k + 1);
+        if (!json_is_integer(at) || json_integer_value(at) < 0 ||
+            json_integer_value(at) >= plan->flow->occurrence_count)
+            return false;
+        to->occurrences[k] = (int)json_integer_value(at);
+    }
+    if (!json_is_integer(which) || json_integer_value(which) < 0) return false;
+    const json_t *of = json_array_get(implementations, (size_t)json_integer_value(which));
+    to->of = kept(plan, text_of(of, count > 1 ? "fusion" : "operation"));
+    to->by = (plan_wish){kept(plan, text_of(of, "candidate")), kept(plan, text_of(of, "variant"))};
+    return to->of && to->by.candidate;
+}
+
+static void take_groups(scout_run_plan *plan, const json_t *root) {
+    const json_t *groups = json_object_get(root, "groups"), *rows = json_object_get(root, "implementations");
+    plan->wishes = arena_array(&plan->arena, plan_group_wish, (int64_t)json_array_size(groups));
+    for (size_t k = 0; k < json_array_size(groups); k++)
+        plan->wish_count += read_group(plan, json_array_get(groups, k), rows, &plan->wishes[plan->wish_count]);
 }
 
 /* A plan of another device is said, and the defaults run. */
-static int32_t read_plan(scout_run_plan *plan, const char *folder, plan_wish *wishes, scout_run_error *error) {
+static int32_t read_plan(scout_run_plan *plan, const char *folder, scout_run_error *error) {
     status st = {.code = STATUS_OK};
+    char own[IDENTITY_CLASS_ROOM];
     const char *path = arena_printf(&plan->arena, "%s/plan.json", folder);
     if (access(path, F_OK) != 0) return SCOUT_RUN_OK;
     json_t *root = json_read(path, NULL, &st);
     if (!root) return runtime_say(error, SCOUT_RUN_INVALID, "%s", st.text);
-    const char *schema = text_of(root, "schema"), *device = text_of(json_object_get(root, "device"), "name");
+    const char *schema = text_of(root, "schema"), *device = text_of(json_object_get(root, "device"), "class");
     const bool plain = schema && strcmp(schema, "ceiling-scout/plan/1") == 0;
-    const json_t *groups = json_object_get(root, "groups"), *rows = json_object_get(root, "implementations");
-    if (plain && device && strcmp(device, plan->run->identity.name) == 0)
-        for (size_t k = 0; k < json_array_size(groups); k++) take_group(plan, json_array_get(groups, k), rows, wishes);
+    identity_class(&plan->run->identity, own, sizeof own);
+    if (plain && device && strcmp(device, own) == 0)
+        take_groups(plan, root);
     else if (plain)
-        runtime_tell(plan->run, "%s is of another device (%.100s): defaults run", path, device ? device : "none");
+        runtime_tell(plan->run, "%s is of another device (%.200s): defaults run", path, device ? device : "none");
     json_decref(root);
     return plain ? SCOUT_RUN_OK : runtime_say(error, SCOUT_RUN_INVALID, "%.400s is no ceiling-scout/plan/1", path);
 }
@@ -93,16 +109,52 @@ static int32_t copy_output(scout_run_plan *plan, int output, scout_run_error *er
     return code;
 }
 
-static int32_t make_steps(scout_run_plan *plan, const plan_wish *wishes, scout_run_error *error) {
+/* What of plan.json can run here: single occurrences as it names them, and fusions whose tensors are the model's. Each
+ * occurrence is in one group at most. A group runs where its last occurrence stands, so everything that it reads is
+ * there; what stands between must not need what it makes. */
+static void make_groups(scout_run_plan *plan) {
+    const operation_flow *f = plan->flow;
+    plan->group_of = arena_array(&plan->arena, plan_group_wish *, f->occurrence_count);
+    for (int k = 0; k < plan->wish_count; k++) {
+        plan_group_wish *g = &plan->wishes[k];
+        bool free = true;
+        for (int n = 0; n < g->count; n++) free = free && !plan->group_of[g->occurrences[n]];
+        if (!free || (g->count > 1 && !plan_step_fuse(plan, g))) continue;
+        for (int n = 0; n < g->count; n++) plan->group_of[g->occurrences[n]] = g;
+    }
+}
+
+static bool ends_group(const plan_group_wish *g, int occurrence) {
+    for (int n = 0; n < g->count; n++)
+        if (g->occurrences[n] > occurrence) return false;
+    return true;
+}
+
+/* An occurrence by itself, or the group that ends with it. */
+static int32_t make_step(scout_run_plan *plan, int occurrence, scout_run_error *error) {
+    const plan_group_wish *g = plan->group_of[occurrence];
+    const bool named =
+        g && g->count == 1 && strcmp(g->of, plan->list.items[plan->flow->occurrences[occurrence].operation].id) == 0;
+    plan_step *step = &plan->steps[plan->step_count];
+    if (g && g->count > 1) {
+        if (!ends_group(g, occurrence)) return SCOUT_RUN_OK;
+        *step = g->step;
+        plan->step_count++;
+        return SCOUT_RUN_OK;
+    }
+    const int32_t code = plan_step_make(plan, occurrence, named ? &g->by : &(plan_wish){NULL, NULL}, step, error);
+    plan->step_count += code == SCOUT_RUN_OK;
+    return code;
+}
+
+static int32_t make_steps(scout_run_plan *plan, scout_run_error *error) {
     const operation_flow *f = plan->flow;
     int32_t code = SCOUT_RUN_OK;
     plan->steps = arena_array(&plan->arena, plan_step, f->occurrence_count + f->tensor_count);
     plan->claimed = arena_array(&plan->arena, int, f->tensor_count);
     for (int t = 0; t < f->tensor_count; t++) plan->claimed[t] = -1;
-    for (int k = 0; k < f->occurrence_count && code == SCOUT_RUN_OK; k++) {
-        code = plan_step_make(plan, k, &wishes[k], &plan->steps[plan->step_count], error);
-        plan->step_count += code == SCOUT_RUN_OK;
-    }
+    make_groups(plan);
+    for (int k = 0; k < f->occurrence_count && code == SCOUT_RUN_OK; k++) code = make_step(plan, k, error);
     for (int t = 0; t < f->tensor_count && code == SCOUT_RUN_OK; t++)
         if (f->told[t].use == OPERATION_OUTPUT && !claim(plan, t)) code = copy_output(plan, t, error);
     return code;
@@ -190,7 +242,11 @@ static int32_t lay_activations(scout_run_plan *plan, const bool *needed, scout_r
         *of = arena_array(&plan->arena, int, f->tensor_count);
     int count = 0;
     scout_why why = {.code = ""};
-    for (int k = 0; k < f->occurrence_count; k++) turns[k] = k;
+    for (int k = 0; k < f->occurrence_count; k++) {
+        turns[k] = k;
+        for (int n = 0; plan->group_of[k] && n < plan->group_of[k]->count; n++) /* all at once, at the end */
+            if (plan->group_of[k]->occurrences[n] > turns[k]) turns[k] = plan->group_of[k]->occurrences[n];
+    }
     plan_lives(f, turns, lives);
     for (int t = 0; t < f->tensor_count; t++) {
         if (!needed[t] || f->told[t].use != OPERATION_ACTIVATION || plan->claimed[t] >= 0) continue;
@@ -238,9 +294,9 @@ static int32_t lay_out(scout_run_plan *plan, scout_run_error *error) {
 
 static int32_t make(scout_run_plan *plan, const char *folder, scout_run_error *error) {
     if (!guard_enter(&plan->guard)) return runtime_say(error, SCOUT_RUN_INVALID, "%s", plan->guard.st.text);
-    plan_wish *wishes = arena_array(&plan->arena, plan_wish, plan->flow->occurrence_count);
-    int32_t code = read_plan(plan, folder, wishes, error);
-    if (code == SCOUT_RUN_OK) code = make_steps(plan, wishes, error);
+    fusion_read(&plan->list, arena_printf(&plan->arena, "%s/ops.json", folder), &plan->arena, &plan->fusions);
+    int32_t code = read_plan(plan, folder, error);
+    if (code == SCOUT_RUN_OK) code = make_steps(plan, error);
     if (code == SCOUT_RUN_OK) code = check_order(plan, error);
     return code == SCOUT_RUN_OK ? lay_out(plan, error) : code;
 }

@@ -2,6 +2,7 @@
  * usual: what ops.json does not tell, or tells otherwise than the operation takes it, is refused. */
 #include "runtime/runtime_plan.h"
 
+#include "scout/kinds/kinds.h"
 #include "scout/op/elementwise.h"
 
 #include <math.h>
@@ -197,6 +198,83 @@ int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wi
         return refuse(plan, occurrence, error, "ops.json does not tell how many images it norms");
     return shift_slice(plan, step) ? SCOUT_RUN_OK
                                    : refuse(plan, occurrence, error, "ops.json does not tell where its slice begins");
+}
+
+/* ---- groups ---- */
+
+static const fusion *fusion_named(const scout_run_plan *plan, const char *id) {
+    for (int k = 0; k < plan->fusions.count; k++)
+        if (strcmp(plan->fusions.items[k].id, id) == 0) return &plan->fusions.items[k];
+    return NULL;
+}
+
+/* Of the very operations that stand there, and of their numbers alone: no weights are folded here. */
+static bool is_of(const scout_run_plan *plan, const plan_group_wish *g, const fusion *f) {
+    if (f->how != FUSION_SEQUENCE || f->op_count != g->count) return false;
+    for (int k = 0; k < g->count; k++) {
+        if (&plan->list.items[plan->flow->occurrences[g->occurrences[k]].operation] != f->ops[k]) return false;
+        for (int n = 0; n < f->parts[k].place_count; n++)
+            if (f->parts[k].places[n].of[0] == '=') return false;
+    }
+    return true;
+}
+
+/* The epsilon of the one norm among them; false: no number of theirs can be told to the whole. */
+static bool fused_number(const scout_run_plan *plan, const plan_group_wish *g, const fusion *f, runtime_extra *extra) {
+    scout_run_error own;
+    int norms = 0;
+    for (int k = 0; k < g->count; k++) {
+        norms += f->ops[k]->rec.kind == OP_NORM;
+        if (check_record(plan, g->occurrences[k], &own) != SCOUT_RUN_OK) return false;
+        if (find_number(plan, g->occurrences[k], extra, &own) != SCOUT_RUN_OK) return false;
+    }
+    return !extra->name || (norms == 1 && f->fused.rec.kind == OP_NORM);
+}
+
+/* Nothing between the first and the last of them reads what they make. */
+static bool is_together(const scout_run_plan *plan, const plan_group_wish *g) {
+    const operation_flow *f = plan->flow;
+    int last = 0;
+    for (int k = 0; k < g->count; k++) last = g->occurrences[k] > last ? g->occurrences[k] : last;
+    for (int at = 0; at < last; at++) {
+        bool inside = false;
+        for (int k = 0; k < g->count; k++) inside = inside || g->occurrences[k] == at;
+        for (int e = f->occurrences[at].read; !inside && e < f->occurrences[at].made; e++)
+            for (int k = 0; k < g->count; k++)
+                if (f->tensors[binding_owner(f, f->edges[e])].producer == g->occurrences[k]) return false;
+    }
+    return true;
+}
+
+/* As a replay binds a group, but for tensors that would have to be put together of several. */
+static bool bind_group(scout_run_plan *plan, const plan_group_wish *g, const fusion *f, plan_step *step) {
+    scout_op *parts = arena_array(&plan->arena, scout_op, g->count);
+    const scout_op *ops[FUSION_PARTS];
+    const binding_fusion about = {&step->op->op, f->parts, ops, g->count, binding_reads(plan->flow, &plan->arena)};
+    binding_site *site = arena_array(&plan->arena, binding_site, 1);
+    scout_why why;
+    for (int k = 0; k < g->count; k++) {
+        if (!kinds_build(f->parts[k].operation, plan->run->workspace_limit, &plan->arena, &parts[k], &why))
+            return false;
+        ops[k] = &parts[k];
+    }
+    if (!binding_fused(plan->flow, g->occurrences, &about, site, &why) || site->slice_count > 0) return false;
+    for (uint32_t t = 0; t < step->op->op.tensor_count; t++) {
+        if (site->fused[t] < 0) return false;
+        step->tensors[t] = site->fused[t];
+        step->offsets[t] = (uint64_t)plan->flow->tensors[site->fused[t]].offset;
+    }
+    return true;
+}
+
+bool plan_step_fuse(scout_run_plan *plan, plan_group_wish *g) {
+    const fusion *f = fusion_named(plan, g->of);
+    making m = {.key = NULL};
+    scout_run_error own;
+    if (!f || !is_of(plan, g, f) || !is_together(plan, g) || !fused_number(plan, g, f, &m.extra)) return false;
+    m.key = operation_key(&f->fused, &plan->arena);
+    g->step.occurrence = g->occurrences[g->count - 1];
+    return find(plan, &m, &g->by, &g->step.op, &own) == SCOUT_RUN_OK && bind_group(plan, g, f, &g->step);
 }
 
 int32_t plan_step_copy(scout_run_plan *plan, int output, plan_step *step, scout_run_error *error) {

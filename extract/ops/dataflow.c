@@ -294,7 +294,8 @@ static tensor *read_for(const flow_builder *b, const unit *u, tensor *t) {
         const node *passed = cost_passed(u->w, t);
         if (!passed && producer_of(b, t) != u) return t;
         const node *n = passed ? passed : t->producer;
-        t = n->in_count > 0 ? n->in[0] : NULL;
+        const bool same = passed || graph_is(n, "DequantizeLinear") || graph_is(n, "Transpose");
+        t = same && n->in_count > 0 ? n->in[0] : NULL;
     }
     return NULL;
 }

@@ -16,6 +16,12 @@ import onnx
 import onnx.printer
 import onnxruntime
 import oracle
+import pattern_attention
+import pattern_false
+import pattern_formulas
+import pattern_graph
+import pattern_layouts
+import pattern_masks
 import plan_run
 import random_graphs
 
@@ -70,18 +76,66 @@ def check_model(tally, library, program, path, rng):
                for t in onnx.load(path, load_external_data=False).graph.initializer for e in t.external_data if e.key == "location"):
             print(f"{name}: its weights are not here")
             return
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        feeds = feeds_of(session, ops, rng)
-        model = onnx.load(path)
-        feeds |= plan_run.constants_of(plan, path, feeds)
-        got = plan_run.outputs(plan, model, feeds, os.path.dirname(path))
-        want = dict(zip([o.name for o in session.get_outputs()], session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})))
-        worst = max(plan_run.distance(got[o], want[o]) for o in want)
-        tally.check(set(got) == set(want) and worst < close_of(want), f"{name}: outputs are off by {worst:.2g} of their size")
-        print(f"{name}: {len(want)} outputs, off by {worst:.2g} of their size")
+        hold(tally, library, plan, path, ops, rng, name)
         plan.close()
+
+
+def hold(tally, library, plan, path, ops, rng, name):
+    """Its outputs against onnxruntime's, on the model's own weights and random inputs."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feeds = feeds_of(session, ops, rng)
+    feeds |= plan_run.constants_of(plan, path, feeds)
+    before = library.launches()
+    got = plan_run.outputs(plan, onnx.load(path), feeds, os.path.dirname(path))
+    want = dict(zip([o.name for o in session.get_outputs()], session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})))
+    worst = max(plan_run.distance(got[o], want[o]) for o in want)
+    launches = (library.launches() - before) // 2
+    tally.check(set(got) == set(want) and worst < close_of(want), f"{name}: outputs are off by {worst:.2g} of their size")
+    print(f"{name}: {len(want)} outputs by {launches} launches, off by {worst:.2g} of their size")
+    return launches
+
+
+def device_class(scout):
+    said = subprocess.run([scout, "--list-devices"], capture_output=True, text=True).stdout
+    return next(line.split(" class ", 1)[1].strip() for line in said.splitlines() if " class " in line)
+
+
+def fuse_all(ops, folder):
+    """A plan of all fusions that scout_batch has reports of, whether they are faster or not, each by the default."""
+    ids, taken, groups, names = {}, set(), [], []
+    for report in glob.glob(folder + "/fusions/*.json"):
+        with open(report) as file:
+            of = json.load(file)["fusion"]
+        ids[of["pattern"], *of["ops"]] = os.path.basename(report).removesuffix(".json")
+    for fusion in ops["fusions"]:
+        name = ids.get((fusion["pattern"], *fusion["ops"]))
+        for site in fusion.get("sites", []) if name else []:
+            if not taken & set(site):
+                taken |= set(site)
+                names.append(name)
+                groups.append([len(names) - 1, *site])
+    return {"groups": groups, "implementations": [{"fusion": n, "candidate": "none", "variant": ""} for n in names]}
+
+
+def check_fused(tally, library, program, rng):
+    scout = os.environ.get("SCOUT", "bin/scout_batch")
+    for name in ("transformer_block", "pruned_mlp"):
+        path = f"models/{name}.onnx"
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([program, path, "--batch", str(BATCH), "--seq", str(SEQ), "-q", "-o", folder + "/ops.json"], capture_output=True)
+            subprocess.run([scout, folder + "/ops.json", "-o", folder, "--device", "cpu", "--budget", "3", "--no-replay", "-q"],
+                           capture_output=True)
+            with open(folder + "/ops.json") as file:
+                ops = json.load(file)
+            said = {"schema": "ceiling-scout/plan/1", "device": {"class": device_class(scout)}, **fuse_all(ops, folder)}
+            with open(folder + "/plan.json", "w") as file:
+                json.dump(said, file)
+            plan = plan_run.Plan(library, folder)
+            launches = hold(tally, library, plan, path, ops, rng, f"{name} in {len(said['groups'])} groups")
+            tally.check(launches < len(ops["graph"]["occurrences"]) - len(said["groups"]) // 2, f"{name}: {launches} launches")
+            plan.close()
 
 
 def check_node(tally, library, program, g, node, counts):
@@ -123,6 +177,68 @@ def check_node(tally, library, program, g, node, counts):
         plan.close()
 
 
+def pattern_models(rng):
+    """Every model that the checks of patterns make, with weights that are not 0."""
+    models, found = {}, pattern_graph.Found.__init__
+
+    def keep(self, graph, *options):
+        models.setdefault(graph.model().SerializeToString())
+        found(self, graph, *options)
+
+    pattern_graph.Graph.weight = lambda self, *shape, dtype=np.float32: self.const((rng.standard_normal(shape) * 0.3).astype(dtype))
+    pattern_graph.Found.__init__ = keep
+    quiet = oracle.Tally()
+    quiet.check = lambda good, what: good
+    for module in (pattern_attention, pattern_masks, pattern_formulas, pattern_layouts, pattern_false):
+        module.check(quiet)
+    pattern_graph.Found.__init__ = found
+    return [onnx.load_from_string(m) for m in models]
+
+
+def value_for(info, rng):
+    dims = [d.dim_value for d in info.type.tensor_type.shape.dim]
+    kind = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+    if np.issubdtype(kind, np.floating):
+        return rng.standard_normal(dims).astype(kind)
+    value = (rng.random(dims) < 0.7).astype(kind)
+    if dims:
+        value[..., 0] = 1  # each query sees a key
+    return value
+
+
+def check_patterns(tally, library, program, rng):
+    ran = refused = 0
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    for model in pattern_models(rng):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/model.onnx"
+            onnx.save(model, path)
+            done = subprocess.run([program, path, "-q", "-o", folder + "/ops.json"], capture_output=True)
+            try:
+                plan = plan_run.Plan(library, folder)
+            except plan_run.Refused:
+                refused += 1
+                continue
+            try:
+                session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+                feeds = {i.name: value_for(i, rng) for i in model.graph.input}
+                want = dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds)))
+            except Exception:  # an operator that it has no kernel for
+                plan.close()
+                continue
+            if done.returncode <= 1 and all(np.isfinite(w).all() for w in want.values()):
+                got = plan_run.outputs(plan, model, feeds | plan_run.constants_of(plan, path, feeds))
+                worst = max(plan_run.distance(got[o], want[o]) for o in want)
+                if not tally.check(worst < 2 * close_of({**feeds, **want}), f"a pattern is off by {worst:.2g}"):
+                    del model.graph.initializer[:]
+                    print(onnx.printer.to_text(model.graph))
+                ran += 1
+            plan.close()
+    tally.check(ran > 400, f"of all patterns {ran} ran")
+    print(f"{ran} patterns run, {refused} refused")
+
+
 def check_random(tally, library, program, graphs):
     counts = {"run": collections.Counter(), "refused": collections.Counter()}
     for k in range(graphs):
@@ -147,8 +263,12 @@ def main():
     for path in sorted(glob.glob("models/*.onnx")) + oracle.models():
         if os.path.getsize(path) < 1 << 30 and (not only or any(o in path for o in only)):
             check_model(tally, library, oracle.program(), path, rng)
+    if not only or "fused" in only:
+        check_fused(tally, library, oracle.program(), rng)
     if not only or "random" in only:
         check_random(tally, library, oracle.program(), int(os.environ.get("GRAPHS", 150)))
+    if not only or "patterns" in only:
+        check_patterns(tally, library, oracle.program(), rng)
     library.close()
     tally.end()
 

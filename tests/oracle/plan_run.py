@@ -53,6 +53,11 @@ class Library:
         if code != 0:
             raise Refused(self.error.text.decode())
 
+    def launches(self):
+        counts = (ctypes.c_uint64 * 4)()
+        self.c.scout_run_count(self.run, counts)
+        return sum(counts)
+
     def close(self):
         self.c.scout_run_close(self.run)
 

@@ -1,5 +1,7 @@
 /* A whole model by libscout_run: r = x w, y = c - x w, where c stands in ops.json and r is another view of the product.
  */
+#include "scout/device/cpu.h"
+#include "scout/device/identity.h"
 #include "tests/unit/runtime/run_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -12,7 +14,7 @@ static scout_run *run;
 static run_said said;
 static scout_run_error error;
 static scout_run_plan *plan;
-static char folder[64];
+static char folder[64], class_text[IDENTITY_CLASS_ROOM];
 static float x[6], w[9], y[6], r[6], c[6];
 
 static const char ops[] =
@@ -160,7 +162,7 @@ static void what_is_not_told_is_refused(void) {
 static void write_plan(const char *device, const char *candidate) {
     char text[1024];
     snprintf(text, sizeof text,
-             "{\"schema\": \"ceiling-scout/plan/1\", \"device\": {\"name\": \"%s\"}, \"implementations\": ["
+             "{\"schema\": \"ceiling-scout/plan/1\", \"device\": {\"class\": \"%s\"}, \"implementations\": ["
              "{\"operation\": \"product\", \"candidate\": \"%s\", \"variant\": \"\"}], "
              "\"groups\": [[0, 0], [-1, 1], [7, 9], [0, 0, 1], \"x\"]}",
              device, candidate);
@@ -169,12 +171,12 @@ static void write_plan(const char *device, const char *candidate) {
 }
 
 static void a_plan_names_what_runs(void) {
-    write_plan(scout_run_device(run), "openblas");
+    write_plan(class_text, "openblas");
     UNIT_CHECK(open_with(NULL, NULL) == SCOUT_RUN_OK && bind_all());
     if (!UNIT_INT(said.lines, 0)) printf("it says: %s\n", said.last);
     UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
     check_outputs();
-    write_plan(scout_run_device(run), "none");
+    write_plan(class_text, "none");
     UNIT_CHECK(open_with(NULL, NULL) == SCOUT_RUN_OK && bind_all());
     UNIT_CHECK(said.lines == 1 && strstr(said.last, "of the plan cannot run here"));
     UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
@@ -193,6 +195,11 @@ int main(void) {
     snprintf(folder, sizeof folder, "/tmp/test_run_plan.%d", (int)getpid());
     if (mkdir(folder, 0700) != 0) abort();
     run = run_open(NULL, &said);
+    scout_identity id = {.size = sizeof id};
+    scout_why why;
+    if (cpu_device_api()->identify(0, &id, &why) != SCOUT_OK) abort();
+    identity_clean(&id);
+    identity_class(&id, class_text, sizeof class_text);
     UNIT_RUN(a_model_runs);
     UNIT_RUN(what_does_not_fit_is_refused);
     UNIT_RUN(a_constant_that_is_not_told_is_the_callers);
