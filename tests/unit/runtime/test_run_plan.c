@@ -2,6 +2,7 @@
  */
 #include "scout/device/cpu.h"
 #include "scout/device/identity.h"
+#include "scout/fusion/fusion.h"
 #include "tests/unit/runtime/run_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -190,6 +191,76 @@ static void a_plan_names_what_runs(void) {
     UNIT_INT(open_with(NULL, NULL), SCOUT_RUN_INVALID);
 }
 
+/* ---- a group ---- */
+
+static const char pair[] =
+    "{\"schema\": \"ceiling-scout/ops/1\", \"model\": {\"name\": \"m\"}, \"ops\": ["
+    "{\"id\": \"product\", \"op\": \"gemm\", \"shape\": [2, 3, 3], \"layout\": \"nn\", \"dtype\": \"fp32\", "
+    "\"weight_dtype\": \"fp32\", \"weight_side\": \"b\", \"macs\": 18, \"flops\": 36, \"bytes_read\": 60, "
+    "\"bytes_written\": 24, \"nodes\": [\"times\"]},"
+    "{\"id\": \"sum\", \"op\": \"elementwise\", \"what\": \"add\", \"shape\": [2, 3], \"dtype\": \"fp32\", "
+    "\"inputs\": \"tensor,vector\", \"flops\": 6, \"bytes_read\": 36, \"bytes_written\": 24, \"nodes\": [\"plus\"]}],"
+    "\"fusions\": [{\"pattern\": \"gemm+bias\", \"ops\": [\"product\", \"sum\"], \"count\": 1, \"selected\": 1, "
+    "\"saved_bytes\": 48, \"sites\": [[0, 1]]}],"
+    "\"graph\": {\"memory\": {\"weights\": 48, \"activations\": 48, \"at\": 0, \"unsized\": 0}, \"tensors\": ["
+    "[\"x\", \"input\", \"fp32\", [2, 3], -1, 0, 0, 1], [\"w\", \"weight\", \"fp32\", [3, 3], -1, 0, 0, 1],"
+    "[\"p\", \"activation\", \"fp32\", [2, 3], 0, 0, 1, 1], [\"c\", \"weight\", \"fp32\", [3], -1, 0, 1, 1],"
+    "[\"y\", \"output\", \"fp32\", [2, 3], 1, 1, 1, 0]],"
+    "\"occurrences\": [[0, 0, 0, 1, [0, 1], [2], [0, 1, 2]], [1, 0, 0, 1, [2, 3], [4], [2, 3, 4]]], \"cuts\": []}}";
+
+/* Its id, as scout_batch names it. */
+static const char *fusion_id(void) {
+    static char id[200];
+    guard g;
+    arena a;
+    operation_list list;
+    fusion_list fusions;
+    char path[128];
+    snprintf(path, sizeof path, "%s/ops.json", folder);
+    guard_init(&g);
+    arena_init(&a, &g, (size_t)16 << 20);
+    if (!guard_enter(&g)) return "";
+    operation_read(path, NULL, &a, &list);
+    fusion_read(&list, path, &a, &fusions);
+    snprintf(id, sizeof id, "%s", fusions.items[0].id);
+    operation_list_free(&list);
+    arena_free(&a);
+    return id;
+}
+
+static void launch_pair(uint64_t launches) {
+    scout_run_counts before, after;
+    scout_run_plan_close(plan);
+    if (!UNIT_CHECK(scout_run_plan_open(run, folder, &plan, &error) == SCOUT_RUN_OK)) printf("%s\n", error.text);
+    UNIT_INT(scout_run_plan_count(plan), 4);
+    for (int k = 0; k < 3; k++) c[k] = (float)(10 * k);
+    (void)bind_all(); /* all but c, and r, which it has not */
+    UNIT_INT(bind("c", c, 1, (const int64_t[]){3}), SCOUT_RUN_OK);
+    scout_run_count(run, &before);
+    UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
+    scout_run_count(run, &after);
+    UNIT_INT(after.listed + after.unlisted - before.listed - before.unlisted, launches);
+    for (int i = 0; i < 6; i++) {
+        float sum = c[i % 3];
+        for (int k = 0; k < 3; k++) sum += x[i / 3 * 3 + k] * w[3 * k + i % 3];
+        UNIT_CHECK(fabsf(y[i] - sum) < 1e-5F);
+    }
+}
+
+static void a_group_runs_as_one(void) {
+    char text[1024];
+    write_file("ops.json", pair);
+    write_file("plan.json", "{\"schema\": \"ceiling-scout/plan/1\"}");
+    launch_pair(2);
+    snprintf(text, sizeof text,
+             "{\"schema\": \"ceiling-scout/plan/1\", \"device\": {\"class\": \"%s\"}, \"implementations\": ["
+             "{\"fusion\": \"%s\", \"candidate\": \"onednn\", \"variant\": \"weight=as_is,epilogue=fused\"}], "
+             "\"groups\": [[0, 0, 1], [0, 1, 0], [0, 1]]}",
+             class_text, fusion_id());
+    write_file("plan.json", text);
+    launch_pair(1);
+}
+
 int main(void) {
     char path[128];
     snprintf(folder, sizeof folder, "/tmp/test_run_plan.%d", (int)getpid());
@@ -205,6 +276,7 @@ int main(void) {
     UNIT_RUN(a_constant_that_is_not_told_is_the_callers);
     UNIT_RUN(what_is_not_told_is_refused);
     UNIT_RUN(a_plan_names_what_runs);
+    UNIT_RUN(a_group_runs_as_one);
     scout_run_plan_close(plan);
     scout_run_close(run);
     static const char *const names[] = {"ops.json", "plan.json", ""};
