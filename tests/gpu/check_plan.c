@@ -13,6 +13,7 @@ enum { MOST = 1024, POISON = 0xff };
 
 static const double tolerance = 1e-3, half_tolerance = 2e-2; /* of what differs, by its norm over the CPU's */
 
+static int compared;       /* outputs */
 static char library[4096]; /* the folder of scout_cuda.so, which the library looks for by its name */
 
 typedef struct model {
@@ -148,6 +149,7 @@ static void compare(const model *device, const model *host, const char *folder, 
             off += (is - want) * (is - want), all += want * want;
         }
         const double error = sqrt(off / all);
+        compared++;
         gpu_expect(all > 0 && error <= (full ? tolerance : half_tolerance), "%s, %s, %s: %.3g off", folder, of->name,
                    how, error);
         printf("  %s, %s, %s: %.3g of the norm off\n", folder, of->name, how, error);
@@ -202,5 +204,6 @@ int main(int argc, char **argv) {
     const char *const slash = strrchr(argv[1], '/');
     snprintf(library, sizeof library, "%.*s", slash ? (int)(slash - argv[1]) : 1, slash ? argv[1] : ".");
     for (int n = 2; n < argc; n++) check(argv[n]);
+    gpu_expect(compared > 0, "no model ran");
     return gpu_end();
 }

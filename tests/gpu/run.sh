@@ -24,7 +24,7 @@
 # PEERS: of parts peers and end_to_end, the lists that tests/gpu/model_ops.sh makes of `peers` (out/peers); PEER: which
 # (patterns) of part peers; PEER_HOW=--no-autotune: what peers.py is told; END_TO_END: which lists of part end_to_end.
 # All of them are two calls.
-# ONNX: of part zoo, the folder of the models that tests/gpu/zoo/zoo.json names (out/onnx). It measures them in a night for
+# ONNX: of parts plans and zoo, the folder of the models that tests/gpu/zoo/zoo.json names (out/onnx). Part zoo measures them in a night for
 # each of NIGHTS: the GPUs that it has ("0"). A night on one takes all of a call (LIMIT=590), so one on two ("0,1") is a
 # call of its own, with other RESULTS; judge.py zoo FOLDER holds the two against each other where one folder has both. BIN must be an
 # installed tree's (make install).
@@ -39,7 +39,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 
 # Each part with the seconds that it may take; behind it what it took on an H200, or is expected to (about).
 parts=(devices sustained bandwidth llama stream sweep burst precisions repeat agree epilogue faults trace checks sanitizer kinds
-    targets sparse models agree_kinds custom fusions claims quick whole allocations peers end_to_end runtime zoo)
+    targets sparse models agree_kinds custom fusions claims quick whole allocations peers end_to_end runtime plans zoo)
 declare -A limits=(
     [devices]=30   # 5
     [sustained]=260 # about 160: three searches of 24 s, each with its audit
@@ -67,6 +67,7 @@ declare -A limits=(
     [peers]=560 # about 50 for each of the models
     [zoo]=590 # expected: 10 s for each of 45 lists
     [runtime]=480 # 290: 20 for the tables, 60 for the launches, 150 for memcheck, 60 for PyTorch
+    [plans]=300 # expected: 10 s for each of twelve
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
     [end_to_end]=280) # expected: 50 for each of five, half of it by PyTorch
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
@@ -463,6 +464,23 @@ part_zoo() { # a zoo with nothing known: each night has ceilings and a cache of 
         "$BIN/analyze" history "$part/on_$gpus/zoo/history.db" --format csv -o "$part/on_$gpus/history.csv"
         tail -n 1 "$part/on_$gpus.txt"
     done
+}
+part_plans() { # whole models by libscout_run beside the CPU: by their defaults, and by the plan that was measured
+    local name precision folders=()
+    known
+    for name in bert_tiny_w mlp_sparse mobilenet_v3 resnet50_ts vit_base_ts bert_base; do
+        for precision in fp32 fp16; do
+            local folder=$part/$name@$precision
+            mkdir -p "$folder.default" "$folder"
+            "$BIN/extract_ops" "${ONNX:-out/onnx}/$name.onnx" -q --batch 1 --seq 64 --precision "$precision" -o "$folder/ops.json" \
+                2>>"$part/extract.err" || continue
+            cp "$folder/ops.json" "$folder.default/"
+            timed "$name@$precision.batch" batch "$folder/ops.json" --budget 10 -o "$folder"
+            folders+=("$folder.default" "$folder")
+        done
+    done
+    CEILING_SCOUT_LIBRARY_PATH=$libraries timed check_plan "$CHECKS/check_plan" "$BIN/scout_cuda.so" "${folders[@]}"
+    grep -E 'off$|refused|passed' "$part/check_plan.txt" | sed "s|$part/||" | tee "$part/plans.txt"
 }
 part_claims() { # what the documents claim that this project started from
     TORCH_LIBRARIES=$libraries CACHE_DIR=$cache timed claims "$here/claims.sh" "$part/results"
