@@ -14,14 +14,15 @@ from ._measure import Measurement, Variant, Variants, benchmark, detect_ceiling
 from ._profile import Profile, Row, profile, read
 from .devices import Device, devices
 from .errors import LibraryMissing, ProgramFailed, ScoutError, TableBad, TableRefused, TableUnsigned, Unsupported
+from .plan import Plan, Slot, load_plan
 from .runtime import Choice, Counts, Packed, Runner, SparseWeight, attention, lookup, matmul, use
 from .sparsity import Sparsity, detect_sparsity
 from .table import Ends, Entry, Table, key_of, load
 
-__all__ = ["Choice", "Counts", "Device", "Ends", "Entry", "LibraryMissing", "Measurement", "Packed", "Profile",
-           "ProgramFailed", "Row", "Runner", "ScoutError", "SparseWeight", "Sparsity", "Table", "TableBad",
+__all__ = ["Choice", "Counts", "Device", "Ends", "Entry", "LibraryMissing", "Measurement", "Packed", "Plan", "Profile",
+           "ProgramFailed", "Row", "Runner", "ScoutError", "Slot", "SparseWeight", "Sparsity", "Table", "TableBad",
            "TableRefused", "TableUnsigned", "Unsupported", "Variant", "Variants", "attention", "benchmark", "detect_ceiling",
-           "detect_sparsity", "devices", "key_of", "load", "lookup", "matmul", "profile", "read", "use"]
+           "detect_sparsity", "devices", "key_of", "load", "load_plan", "lookup", "matmul", "profile", "read", "use"]
 
 
 def __getattr__(name: str) -> Any:

@@ -57,6 +57,10 @@ class OpInfo(c.Structure):
                 ("default_us", c.c_double)]
 
 
+class PlanInfo(c.Structure):
+    _fields_ = [("size", c.c_uint32), ("use", c.c_int32), ("name", c.c_char_p), ("tensor", Tensor)]
+
+
 _handle, _tensor, _error = c.c_void_p, c.POINTER(Tensor), c.POINTER(Error)
 _FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "run_open": (c.c_int32, [c.POINTER(_handle), c.POINTER(Options), _error]),
@@ -73,6 +77,12 @@ _FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "run_weight_free": (None, [_handle]),
     "run_find": (c.c_int32, [_handle, c.c_char_p, c.POINTER(_handle), _error]),
     "run_op_describe": (None, [_handle, c.POINTER(OpInfo)]),
+    "run_plan_open": (c.c_int32, [_handle, c.c_char_p, c.POINTER(_handle), _error]),
+    "run_plan_close": (None, [_handle]),
+    "run_plan_count": (c.c_int32, [_handle]),
+    "run_plan_tensor": (c.c_int32, [_handle, c.c_int32, c.POINTER(PlanInfo), _error]),
+    "run_plan_bind": (c.c_int32, [_handle, c.c_char_p, _tensor, _error]),
+    "run_plan_launch": (c.c_int32, [_handle, c.c_void_p, _error]),
 }
 
 

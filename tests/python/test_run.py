@@ -28,6 +28,16 @@ def matrix(rows, cols, code="f", number=lambda r, c: (r * 7 + c * 3) % 11 - 5):
     return memoryview(numbers).cast("B").cast(code, (rows, cols))
 
 
+OPS = {  # r = x w
+    "schema": "ceiling-scout/ops/1", "model": {"name": "m"},
+    "ops": [{"id": "product", "op": "gemm", "shape": [2, 3, 4], "layout": "nn", "dtype": "fp32", "weight_dtype": "fp32", "weight_side": "b",
+             "nodes": ["times"]}],
+    "graph": {"memory": {"weights": 48, "activations": 56, "at": 0, "unsized": 0},
+              "tensors": [["x", "input", "fp32", [2, 4], -1, 0, 0, 1], ["w", "weight", "fp32", [4, 3], -1, 0, 0, 1],
+                          ["r", "output", "fp32", [2, 3], 0, 0, 0, 0]],
+              "occurrences": [[0, 0, 0, 1, [0, 1], [2], [0, 1, 2]]], "cuts": []}}
+
+
 def product(a, b):
     return [[sum(a[i, k] * b[k, j] for k in range(a.shape[1])) for j in range(b.shape[1])] for i in range(a.shape[0])]
 
@@ -54,6 +64,35 @@ def table(folder, *entries, device=None):
     with open(path, "w", encoding="utf-8") as file:
         json.dump(text, file)
     return path
+
+
+class Plans(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        pathlib.Path(self.folder.name, "ops.json").write_text(json.dumps(OPS))
+
+    def test_a_model_runs(self):
+        plan = scout.load_plan(self.folder.name)
+        self.assertEqual(plan.inputs, {"x": scout.Slot(0, "fp32", (2, 4))})
+        self.assertEqual((list(plan.weights), list(plan.outputs), plan.constants), (["w"], ["r"], {}))
+        x, w = matrix(2, 4), matrix(4, 3)
+        with self.assertRaisesRegex(ValueError, "w: it is not bound yet"):
+            plan(x=x)
+        plan.bind({"w": w})
+        for made in (plan({"x": x})["r"], plan(x=x, r=matrix(2, 3))["r"]):
+            self.assertEqual([[made[i, j] for j in range(3)] for i in range(2)], product(x, w))
+        plan.close()
+
+    def test_what_does_not_fit(self):
+        plan = scout.load_plan(self.folder.name)
+        for given, said in (({"x": matrix(4, 2)}, r"x: expected the sizes \[2,4\], got \[4,2\]"), ({"x": matrix(2, 4, "d")}, "x: expected fp32, got fp64"),
+                            ({"y": matrix(2, 4)}, "y: the plan has no"), ({"x": None}, "x: an array"),
+                            ({"r": matrix(2, 3).toreadonly()}, "r: an array that can be written")):
+            with self.assertRaisesRegex(ValueError, said):
+                plan.bind(given)
+        with self.assertRaisesRegex(ValueError, "ops.json"):
+            scout.load_plan(self.folder.name + "/none")
 
 
 class Products(unittest.TestCase):
