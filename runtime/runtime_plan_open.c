@@ -52,6 +52,8 @@ static bool read_group(scout_run_plan *plan, const json_t *row, const json_t *im
             json_integer_value(at) >= plan->flow->occurrence_count)
             return false;
         to->occurrences[k] = (int)json_integer_value(at);
+        for (int n = 0; n < k; n++)
+            if (to->occurrences[n] == to->occurrences[k]) return false;
     }
     if (!json_is_integer(which) || json_integer_value(which) < 0) return false;
     const json_t *of = json_array_get(implementations, (size_t)json_integer_value(which));

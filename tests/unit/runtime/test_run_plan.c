@@ -255,7 +255,7 @@ static void a_group_runs_as_one(void) {
     snprintf(text, sizeof text,
              "{\"schema\": \"ceiling-scout/plan/1\", \"device\": {\"class\": \"%s\"}, \"implementations\": ["
              "{\"fusion\": \"%s\", \"candidate\": \"onednn\", \"variant\": \"weight=as_is,epilogue=fused\"}], "
-             "\"groups\": [[0, 0, 1], [0, 1, 0], [0, 1]]}",
+             "\"groups\": [[0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1]]}",
              class_text, fusion_id());
     write_file("plan.json", text);
     launch_pair(1);
