@@ -2,6 +2,7 @@
 #include "runtime/runtime_plan.h"
 
 #include "common/dtype.h"
+#include "scout/op/op.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,21 +142,29 @@ static bool index_fits(const unsigned char *at, uint32_t type, int64_t below) {
     return wide >= 0 && wide < below;
 }
 
+/* Places of several numbers have a limit for each. */
+static int64_t limit_of(const scout_op *op, uint32_t t, uint64_t k) {
+    const scout_tensor *of = &op->tensors[t];
+    const bool several = op->kind == SCOUT_MOVE && (op_is(op, "gathernd") || op_is(op, "scatternd"));
+    return several ? op->tensors[0].dims[k % (uint64_t)of->dims[of->rank - 1]] : of->below;
+}
+
 static int32_t check_indices(const scout_run_plan *plan, const plan_step *step, uint32_t t, scout_run_error *error) {
-    const scout_tensor *of = &step->op->op.tensors[t];
+    const scout_op *op = &step->op->op;
+    const scout_tensor *of = &op->tensors[t];
     const uint64_t size = of->type == SCOUT_INT64 ? 8 : 4;
     scout_why why = {.code = ""};
     unsigned char *values = malloc(of->bytes);
-    bool fit = true;
+    int64_t beyond = 0; /* the limit of one that does not fit */
     if (!values) return runtime_say(error, SCOUT_RUN_NO_MEMORY, "the host has no memory left");
     const scout_answer answer = plan->run->api->download(plan->run->device, values, step->data[t], of->bytes, &why);
-    for (uint64_t k = 0; answer == SCOUT_OK && k + size <= of->bytes; k += size)
-        fit = fit && index_fits(values + k, of->type, of->below);
+    for (uint64_t k = 0; answer == SCOUT_OK && beyond == 0 && (k + 1) * size <= of->bytes; k++)
+        if (!index_fits(values + k * size, of->type, limit_of(op, t, k))) beyond = limit_of(op, t, k);
     free(values);
     if (answer != SCOUT_OK) return runtime_answer(plan->run, answer, &why, "looking at indices", error);
-    return fit ? SCOUT_RUN_OK
-               : runtime_say(error, SCOUT_RUN_UNSUPPORTED, "node %.120s: expected %.16s from 0 to %lld",
-                             plan_node(plan, step->occurrence), of->name, (long long)of->below - 1);
+    return beyond == 0 ? SCOUT_RUN_OK
+                       : runtime_say(error, SCOUT_RUN_UNSUPPORTED, "node %.120s: expected %.16s from 0 to %lld",
+                                     plan_node(plan, step->occurrence), of->name, (long long)beyond - 1);
 }
 
 /* Those that are constants; what a run brings is the caller's to know. */

@@ -393,6 +393,15 @@ def peers(folder):
                                           f"{row.get('ratio', float('nan')):.3f} of the fastest of PyTorch's {row.get('error', '')}")
 
 
+def plans(folder):
+    """The program counts by itself; each model ran, launched and in a graph."""
+    said = text(f"{folder}/check_plan.txt")
+    counts = re.findall(r"^(\d+) passed, (\d+) failed$", said, re.M)
+    ran = len(re.findall(r"in a graph: .* off$", said, re.M))
+    verdict(counts and counts[-1][1] == "0" and ran > 0,
+            f"plans: {ran} outputs in a graph, {counts[-1][1] if counts else 'it did not end, no'} failed")
+
+
 def runtime(folder):
     """The programs count by themselves. A launch costs at most half a microsecond more than the plan that it launches."""
     for name in ("check_run", "memcheck"):
@@ -460,7 +469,7 @@ def zoo(folder):
                     f"zoo {name}: {agree} of {len(both)} verdicts are those of one GPU, or marked open (98 %)")
 
 
-PARTS = {"zoo": zoo, "quick": quick, "whole": whole, "allocations": allocations, "peers": peers, "runtime": runtime, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
+PARTS = {"zoo": zoo, "quick": quick, "whole": whole, "allocations": allocations, "peers": peers, "runtime": runtime, "plans": plans, "kinds": kinds, "custom": custom, "fusions": fusions, "claims": claims, "targets": targets,
          "models": models, "agree_kinds": agree_kinds, "end_to_end": end_to_end,
          "devices": devices, "checks": checks, "bandwidth": bandwidth, "sweep": sweep, "repeat": repeat, "agree": agree,
          "epilogue": epilogue, "sparse": sparse,

@@ -345,6 +345,8 @@ static void marks_share(void *context, int thread, int threads) {
     for (int64_t k = from * inner; k < to * inner; k++) {
         double index;
         cpu_number_load(x->type, j->args->tensors[0], k, 1, 1, &index);
+        if (index < 0) index += (double)depth;             /* from the end */
+        if (index < 0 || index >= (double)depth) continue; /* no mark */
         cpu_number_store(y->type, j->args->tensors[1], (k / inner * depth + (int64_t)index) * inner + k % inner, 1);
     }
 }

@@ -418,6 +418,20 @@ static void any_kind_by_its_key(void) {
     UNIT_CHECK(scout_run_launch(op, tensors, 1, NULL, NULL, &error) == SCOUT_RUN_INVALID);
 }
 
+/* Places may count from the end; those beyond either end mark nothing, and nothing beside the output. */
+static void places_of_one_hot(void) {
+    const scout_run_op *op;
+    const int64_t places[4] = {2, -1, 3, -4};
+    int64_t marks[14];
+    void *const tensors[2] = {(void *)(uintptr_t)places, &marks[1]};
+    for (int k = 0; k < 14; k++) marks[k] = 77;
+    if (!launched(scout_run_find(run, "move;what=onehot;shape=4,3;type=int64;axis=1;input=4", &op, &error), "onehot"))
+        return;
+    launched(scout_run_launch(op, tensors, 2, NULL, NULL, &error), "onehot");
+    for (int k = 0; k < 12; k++) UNIT_INT(marks[k + 1], k == 2 || k == 5);
+    UNIT_CHECK(marks[0] == 77 && marks[13] == 77);
+}
+
 /* ---- at once ---- */
 
 enum { AT_ONCE = 4, ROUNDS = 50 };
@@ -519,6 +533,7 @@ int main(void) {
     UNIT_RUN(softmaxes);
     UNIT_RUN(elementwise);
     UNIT_RUN(any_kind_by_its_key);
+    UNIT_RUN(places_of_one_hot);
     UNIT_RUN(threads_keep_their_cores);
     UNIT_RUN(a_team_that_starts_late_pins_nothing);
     UNIT_RUN(several_threads_launch_at_once);
