@@ -411,13 +411,13 @@ run_item *run_order_next(run *r, int device) {
         const bool joined = i->stage != RUN_OPERATIONS;
         run_item *const again = joined ? before_fusions(r, device, false) : NULL;
         if (again) return again;
-        if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         const bool ready = pass_over(r);
         run_item *const filler = ready ? NULL : fill_in(r);
         run_item *const awaited = ready || filler || !joined ? NULL : before_fusions(r, device, true);
         if (filler || awaited) return filler ? filler : awaited;
         if (!ready && r->budget.end > 0) take_from_behind(r);
         i = &r->items[r->order[r->at]];
+        if (!run_fusion_ready(r, i)) return NULL; /* another device is at one of its parts */
         if (would_wait(r, i) || (i->stage == RUN_TURNED_FUSIONS && !run_plan_may_turn(r, i->fusion))) {
             run_fusion_skip(i);
             continue;

@@ -66,31 +66,39 @@ searched_beside() { # twice as many plans as of one search; a machine that is lo
 check "a second search: its plans are made beside, as those of the first" searched_beside
 check "a second search: it is made" test "$(grep -cE '^scout_batch: heavy ' stderr.txt)" = 2
 
-# fusions of other operations have their first pass while a second search is prepared
-python3 - >joined.json <<'END'
-import json
+# fusions of other operations have their first pass while a second search is prepared, and its own wait for it
+joined() { # FUSED…   the operations that there are fusions of, what saves most first
+    python3 - "$@" >joined.json <<'END'
+import json, sys
 def product(name, m, n, k, count):
     return {"id": name, "op": "gemm", "shape": [m, n, k], "layout": "nn", "dtype": "fp32", "weight_dtype": "fp32",
             "weight_side": "b", "count": count, "macs": m * n * k, "flops": 2 * m * n * k,
             "bytes_read": 4 * (m * k + k * n), "bytes_written": 4 * m * n}
 ops = [product("heavy", 3, 64, 64, 2)] + [product(f"op{k}", 16, 64 + k, 64, 2) for k in range(8)]
 print(json.dumps({"schema": "ceiling-scout/ops/1", "model": {"name": "m"}, "ops": ops, "fusions": [
-    {"pattern": "gemm+gemm shared input", "ops": ["op1", "op1"], "count": 1, "selected": 1, "saved_bytes": 4096}]}))
+    {"pattern": "gemm+gemm shared input", "ops": [part, part], "count": 1, "selected": 1, "saved_bytes": 9000 - 99 * k}
+    for k, part in enumerate(sys.argv[1:])]}))
 END
-among_fusions() { # a machine that is loaded may have prepared it in time
-    local k order
+}
+among_fusions() { # ORDER FUSED…   a machine that is loaded may have prepared it in time
+    local k order wanted=$1
+    shift
+    joined "$@"
     for ((k = 0; k < 5; k++)); do
         rm -rf joined
         CEILING_SCOUT_SCRIPTED_BESIDE=$PWD/prepared CEILING_SCOUT_SCRIPTED_HEAVY=3 \
             CEILING_SCOUT_SCRIPTED_SLOW_BESIDE=3:700000 \
             scout joined.json -o joined --device scripted:2 --no-cache --no-replay
-        order=$(grep -oE "^scout_batch: (heavy|gemm_gemm)" stderr.txt | cut -c 14- | tr "\n" " ")
-        if [[ $order == *"heavy gemm_gemm heavy "* ]]; then return; fi
+        order=$(sed -nE 's/^scout_batch: (heavy|gemm_gemm_shared_input_[0-9]+).*/\1/p' stderr.txt | tr "\n" " ")
+        if [[ ${order//gemm_gemm_shared_input_/of_} == "$wanted "* ]]; then return; fi
     done
     echo "    in the order $order"
     return 1
 }
-check "a second search: fusions of others come before it" among_fusions
+check "a second search: a fusion of others comes before it" among_fusions "heavy of_16 heavy" op1
+check "a second search: its own fusion comes behind it" among_fusions "heavy heavy of_3" heavy
+check "a second search: fusions of both" among_fusions "heavy of_16 heavy of_3" heavy op1
+check "a second search: fusions of both in the other order" among_fusions "heavy of_16 heavy of_3" op1 heavy
 
 flawed_row() { # of the one operation that it fails for
     rm -rf only && mkdir -p only/reports && cp flawed/reports/few.json only/reports/ && row_is only scripted_stream "$@"
