@@ -25,6 +25,7 @@ static int32_t read_ops(scout_run_plan *plan, const char *folder, scout_run_erro
     plan->flow = plan->list.flow;
     if (!plan->flow || !plan->flow->told)
         return runtime_say(error, SCOUT_RUN_INVALID, "%.300s/ops.json tells no dataflow that could be run", folder);
+    if (plan->flow->unmade) return refuse(error, plan->flow->unmade, "it is an output that no operation makes");
     const json_t *coverage = json_object_get(plan->list.root, "coverage");
     const json_t *first = json_array_get(json_object_get(coverage, "unresolved"), 0);
     const char *node = json_string_value(json_object_get(first, "node"));

@@ -173,6 +173,17 @@ static bool has_images(const scout_run_plan *plan, const plan_step *step) {
     return !channels || (step->tensors[0] >= 0 && x->rank > 0 && x->dims[0] == op->tensors[0].dims[0]);
 }
 
+/* What is packed once with a weight: numbers that a run brings would be those of the first one. */
+static bool sides_are_constant(const scout_run_plan *plan, const plan_step *step) {
+    const scout_op *op = &step->op->op;
+    for (uint32_t k = 0; k < op->tensor_count; k++) {
+        const bool side = strcmp(op->tensors[k].name, "scales") == 0 || strcmp(op->tensors[k].name, "b_zero") == 0;
+        const int to = side ? step->tensors[k] : -1;
+        if (to >= 0 && !plan->flow->tensors[binding_owner(plan->flow, to)].constant) return false;
+    }
+    return true;
+}
+
 int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wish, plan_step *step,
                        scout_run_error *error) {
     const operation *o = &plan->list.items[plan->flow->occurrences[occurrence].operation];
@@ -194,6 +205,8 @@ int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wi
     snprintf(text, sizeof text, "its %.16s is no tensor of the model, or one that lies otherwise or has another type",
              apart ? apart->name : "");
     if (apart) return refuse(plan, occurrence, error, text);
+    if (step->op->chosen.needs.packs > 0 && !sides_are_constant(plan, step))
+        return refuse(plan, occurrence, error, "its weight is packed, and scales or zero points are no constants");
     if (!has_images(plan, step))
         return refuse(plan, occurrence, error, "ops.json does not tell how many images it norms");
     return shift_slice(plan, step) ? SCOUT_RUN_OK

@@ -323,7 +323,8 @@ SCOUT_RUN_API int32_t scout_run_plan_tensor(const scout_run_plan *plan, int32_t 
 SCOUT_RUN_API int32_t scout_run_plan_bind(scout_run_plan *plan, const char *name, const scout_run_tensor *tensor,
                                           scout_run_error *error);
 /* A run. The first one, and one behind a new weight, packs weights: a later one allocates nothing, and may be captured.
- * Refused while a tensor is not bound, or outputs share memory with another one. */
+ * Refused while a tensor is not bound, or outputs share memory with another one. Indices that come with a run, or that
+ * the model computes, are not looked at: kernels read and write where they point. They count from 0. */
 SCOUT_RUN_API int32_t scout_run_plan_launch(scout_run_plan *plan, void *stream, scout_run_error *error);
 
 #ifdef __cplusplus

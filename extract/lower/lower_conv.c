@@ -40,13 +40,12 @@ static void read_pads(const work *w, conv_dims *c) {
     read_ints(w, "pads", 2 * c->spatial, 0, c->pads);
     if (strcmp(mode, "VALID") == 0) memset(c->pads, 0, sizeof c->pads);
     if (!upper && !lower && !by_output) return;
-    const bool more_at_end = upper;
     for (int k = 0; k < c->spatial; k++) {
         int64_t total = automatic_total(c, k);
         if (total < 0) c->extra[k] = checked_sub(c->extra[k], total); /* larger than the products reach */
         if (total < 0) total = 0;
         const int64_t less = total / 2;
-        c->pads[k] = more_at_end ? less : total - less;
+        c->pads[k] = upper ? less : total - less;
         c->pads[k + c->spatial] = total - c->pads[k];
     }
 }

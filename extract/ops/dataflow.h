@@ -53,7 +53,9 @@ typedef struct dataflow {
     size_t edge_count, edge_cap, operand_count, operand_cap;
     int64_t weight_bytes, activation_bytes; /* the latter at most at once */
     int peak;                               /* the occurrence at which that is */
-    int unsized;                            /* tensors that are counted as nothing, as their size is not known */
+    const tensor **unmade;                  /* outputs of the model that no occurrence makes */
+    int unmade_count;
+    int unsized; /* tensors that are counted as nothing, as their size is not known */
 } dataflow;
 
 const dataflow *dataflow_build(const catalog *c);

@@ -121,6 +121,12 @@ static void emit_values(json_stream *s, const catalog *c) {
     json_stream_close(s);
 }
 
+static void emit_unmade(json_stream *s, const dataflow *d) {
+    json_stream_open(s, "unmade", '[', true);
+    for (int k = 0; k < d->unmade_count; k++) json_stream_text(s, NULL, d->unmade[k]->name);
+    json_stream_close(s);
+}
+
 void emit_graph(json_stream *s, const catalog *c) {
     const dataflow *d = c->dataflow;
     json_stream_open(s, "graph", '{', false);
@@ -140,6 +146,7 @@ void emit_graph(json_stream *s, const catalog *c) {
     for (int k = 0; k < d->occurrence_count; k++)
         if (d->occurrences[k].cut) json_stream_int(s, NULL, k);
     json_stream_close(s);
+    emit_unmade(s, d);
     emit_numbers(s, d);
     emit_values(s, c);
     json_stream_close(s);

@@ -90,7 +90,8 @@ typedef struct operation_flow {
     int *operands; /* tensors, in the order of scout_op.tensors; -1: none, or none is known */
     int tensor_count, occurrence_count, edge_count, operand_count;
     int cuts;             /* occurrences whose dataflow is not all known */
-    operation_told *told; /* by tensor; this and the next one of operation_read_whole alone */
+    operation_told *told; /* by tensor; this and the next ones of operation_read_whole alone */
+    const char *unmade;   /* an output of the model that no occurrence makes; NULL: there is none */
     operation_number_told *numbers;
     int number_count;
 } operation_flow;

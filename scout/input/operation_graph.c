@@ -37,6 +37,7 @@ typedef struct graph_reader {
     int occurrence_count, cuts;
     operation_told *told; /* by tensor */
     operation_number_told *numbers;
+    const char *unmade;
     size_t told_cap, number_count, number_cap;
     int *edges, *operands;
     operation_occurrence *occurrences;
@@ -381,6 +382,15 @@ static void read_number(graph_reader *g) {
     g->numbers[g->number_count++] = n;
 }
 
+static void read_unmade(graph_reader *g) {
+    json_scan_token token;
+    want(g, JSON_SCAN_ARRAY, "it is not an array");
+    while ((token = next(g)) != JSON_SCAN_ARRAY_END) {
+        if (token != JSON_SCAN_TEXT) REFUSE(g, "an output is not a name");
+        if (!g->unmade) g->unmade = arena_strndup(g->r->arena, g->scan.text, g->scan.length);
+    }
+}
+
 static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
 /* Two digits a byte, of a constant as large. */
@@ -419,6 +429,8 @@ static void read_members(graph_reader *g) {
         } else if (is_text(g, "memory") && !g->has_memory) {
             read_memory(g);
             g->has_memory = true;
+        } else if (g->r->whole && is_text(g, "unmade")) {
+            read_unmade(g);
         } else if (g->r->whole && g->has_occurrences && is_text(g, "numbers")) {
             read_rows(g, "number", MOST_NUMBERS, read_number);
         } else if (g->r->whole && g->has_tensors && is_text(g, "values")) {
@@ -512,6 +524,7 @@ static operation_flow *make_flow(const graph_reader *g) {
     f->cuts = g->cuts;
     f->told = g->told;
     f->numbers = g->numbers;
+    f->unmade = g->unmade;
     f->number_count = (int)g->number_count;
     return f;
 }

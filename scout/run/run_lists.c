@@ -71,7 +71,9 @@ static void ceilings_work(run *r, status *st) {
         r->sweep_precision = o->precision ? o->precision : gpu ? "fp16" : "fp32";
         r->sweep_m = r->sweep_n = 8192;
     }
-    if (run_queue_begin(r, st)) ceilings_end(r, run_queue_work(r, st), st);
+    if (!run_queue_begin(r, st)) return;
+    ceilings_end(r, run_queue_work(r, st), st);
+    run_queue_rest(r);
 }
 
 status_code run_ceilings(const options *o, const volatile int *stop, status *st) {

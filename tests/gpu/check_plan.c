@@ -184,8 +184,9 @@ static void check(const char *folder) {
     static model host, device;
     memset(&device, 0, sizeof device);
     const bool there = open_model(&host, "cpu", folder);
+    const int before = compared;
     if (there && open_model(&device, "cuda", folder) && gpu_expect(device.count == host.count, "as many tensors") &&
-        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess) {
+        gpu_expect(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a stream")) {
         bring(&device, &host, false, 1);
         if (launch(&host, NULL) && launch(&device, stream) &&
             gpu_expect(cudaStreamSynchronize(stream) == cudaSuccess, "%s: its end", folder)) {
@@ -193,6 +194,7 @@ static void check(const char *folder) {
             in_a_graph(&device, &host, folder, stream);
         }
         cudaStreamDestroy(stream);
+        gpu_expect(compared > before, "%s: nothing was compared", folder);
     }
     close_model(&device);
     close_model(&host);

@@ -150,6 +150,9 @@ static void what_is_not_told_is_refused(void) {
         {"[3, \"0000", "[0, \"0000", SCOUT_RUN_INVALID, "tensor 0 is no constant"},
         {"\"what\": \"sub\"", "\"what\": \"rise\"", SCOUT_RUN_UNSUPPORTED,
          "node minus: the operator rise is not covered"},
+        {"\"cuts\": []", "\"cuts\": [], \"unmade\": [\"x\", \"w\"]", SCOUT_RUN_UNSUPPORTED,
+         "tensor x: it is an output that no operation makes"},
+        {"\"cuts\": []", "\"cuts\": [], \"unmade\": [3]", SCOUT_RUN_INVALID, "an output is not a name"},
         {"\"cuts\": []", "\"cuts\": [0]", SCOUT_RUN_UNSUPPORTED, "sizes or operators are not all known"},
         {"\"graph\"", "\"other\"", SCOUT_RUN_INVALID, "tells no dataflow"},
     };
