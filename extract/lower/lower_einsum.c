@@ -131,6 +131,12 @@ static const char *plain_layout(const einsum *e) {
     return an ? (bn ? "nn" : "nt") : (bn ? "tn" : "tt");
 }
 
+/* As the weight lies in the file. */
+static const char *turned(const char *layout, int side) {
+    const bool a = (layout[0] == 't') != (side == 0), b = (layout[1] == 't') != (side == 1);
+    return a ? (b ? "tt" : "tn") : (b ? "nt" : "nn");
+}
+
 static void set_product(work *w, const einsum *e) {
     const einsum_roles r = find_roles(e);
     const int64_t shape[3] = {r.m, r.n, r.k};
@@ -148,6 +154,7 @@ static void set_product(work *w, const einsum *e) {
         if (w->weight || !cost_trace(w, w->node->in[side], &found)) continue;
         w->weight = found.root;
         w->rec.weight_type = found.type;
+        if (w->rec.layout && found.transposed && !found.rearranged) w->rec.layout = turned(w->rec.layout, side);
         oprec_set_text(&w->rec, "weight_side", side ? "b" : "a");
     }
 }
