@@ -52,6 +52,9 @@ static int32_t check_record(const scout_run_plan *plan, int occurrence, scout_ru
     if (o->skip_code) return refuse(plan, occurrence, error, o->skip_text);
     if (quant && strcmp(quant->text, "qdq") == 0)
         return refuse(plan, occurrence, error, "ops.json does not tell the scales of quantised work");
+    if (quant && o->rec.kind == OP_CONV)
+        return refuse(plan, occurrence, error,
+                      "a convolution has no scales and zero points that come at run time here");
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (others[k].kind == o->rec.kind && o->rec.what && strcmp(others[k].what, o->rec.what) == 0)
             return refuse(plan, occurrence, error, others[k].text);

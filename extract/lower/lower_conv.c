@@ -110,6 +110,8 @@ static void conv_set_quant(work *w) {
         const tensor *const scales = rows[k].scales ? cost_in(w, rows[k].scales) : NULL;
         const tensor *const zeros = cost_in(w, rows[k].zero_points);
         if (cost_is_each(scales)) oprec_set_text(&w->rec, "weight_scales", "channel");
+        if (!rows[k].scales && (cost_has_zero(w, cost_in(w, 2)) || cost_has_zero(w, zeros)))
+            work_tell_unknown(w, "zero points"); /* the record has none of the input, and no single one */
         if (cost_is_each(zeros) && cost_has_zero(w, zeros)) oprec_set_int(&w->rec, "zero_points", 1);
     }
 }

@@ -185,6 +185,12 @@ bool match_qdq_compute(match *m, node *n) {
     return true;
 }
 
+/* One factor for all, or one for each column; as many for rows are something else. */
+static bool along_columns(const work *w, const tensor *factor) {
+    const int64_t count = cost_shaped(factor) ? info_count(factor->info) : 0;
+    return count == 1 || (w->rec.rank == 3 && count == w->rec.shape[1] && cost_dim(factor, -1) == count);
+}
+
 /* Product of bytes, Cast, Mul by the product of both scales. The DynamicQuantizeLinear before it, which may feed other
  * products too, stays an operation of its own. */
 bool match_qdq_integer(match *m, node *n) {
@@ -204,7 +210,7 @@ bool match_qdq_integer(match *m, node *n) {
     w->rec = plain->rec;
     w->weight = plain->weight;
     work_take_operands(w, plain);
-    work_tell(w, "scales", factor);
+    if (w->rec.kind == OP_GEMM) work_tell(w, "scales", along_columns(w, factor) ? factor : NULL);
     w->rec.out_type = cost_type(w, flow_out(scale, 0));
     if (cost_shaped(factor) && info_count(factor->info) > 1) oprec_set_text(&w->rec, "weight_scales", "channel");
     oprec_set_text(&w->rec, "quant", "dynamic");

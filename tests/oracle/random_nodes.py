@@ -608,7 +608,8 @@ def conv(g, op):
             options["output_padding"] = [some(g, 0, 1) for _ in dims]
     else:
         size = [group * some(g, 1, 2), channels // group, *kernel]
-    g.add(op, [x, fresh(g, size, np.uint8 if integer else F32)], group=group, **options)
+    zeros = [g.constant(np.uint8(some(g, 0, 9))) for _ in range(some(g, 0, 2))] if integer else []
+    g.add(op, [x, fresh(g, size, np.uint8 if integer else F32), *zeros], group=group, **options)
 
 
 @maker("MaxUnpool")
