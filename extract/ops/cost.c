@@ -151,6 +151,8 @@ static tensor *trace_step(const tensor *t, cost_weight *found, bool *reshaped) {
     if (graph_is(n, "Cast") || graph_is(n, "CastLike")) return in;
     if (graph_is(n, "DequantizeLinear") || graph_is_ms(n, "DequantizeLinear")) {
         found->quantized = true;
+        found->dequantize = n;
+        found->swapped = found->transposed;
         found->scales = n->in_count > 1 ? n->in[1] : NULL;
         found->zero_points = n->in_count > 2 ? n->in[2] : NULL;
         found->block_size = graph_attr_int(n, "block_size", 0);

@@ -26,6 +26,8 @@ typedef struct cost_weight {
     int64_t bytes;   /* as stored, with its scales and zero points */
     tensor *scales, *zero_points; /* of the DequantizeLinear on the way; NULL where there is none */
     int64_t block_size;           /* of the scales; 0: one per channel or for all */
+    const node *dequantize;       /* that DequantizeLinear */
+    bool swapped;                 /* as `transposed`, but between it and the use */
 } cost_weight;
 bool cost_trace(const work *w, tensor *t, cost_weight *found); /* false: t is not a constant */
 /* The DequantizeLinear that w reads past, for it takes t as it was stored; NULL where it takes t itself. */

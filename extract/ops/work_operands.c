@@ -141,14 +141,39 @@ static void tell_slots(work *w, const char *names, bool made) {
     }
 }
 
+static bool goes_along(const cost_weight *found, int from_end) {
+    const int64_t axis = graph_attr_int(found->dequantize, "axis", 1);
+    return axis == -from_end || axis == cost_rank(found->dequantize->in[0]) - from_end;
+}
+
+/* Whether scales lie as the product takes them: [N, K/block], or one for each column. Their number does not tell it: a
+ * square weight has as many along the other axis. Where they lie otherwise, the record has `block_size` or
+ * `weight_scales` all the same: as much is read and computed, so that it is timed rightly, but no values fit. */
+static bool scales_lie(const work *w, const cost_weight *found) {
+    const opfield *side = oprec_field(&w->rec, "weight_side");
+    const tensor *in = found->dequantize->in[0], *scales = found->scales;
+    if (w->rec.rank != 3 || !w->rec.layout || found->rearranged || !side || strcmp(side->text, "b") != 0) return false;
+    if (!cost_shaped(in) || !cost_shaped(scales) || in->info->type != found->root->info->type) return false;
+    const bool n_first = ((w->rec.layout[1] == 't') != found->transposed) != found->swapped;
+    const int64_t n = w->rec.shape[1], k = w->rec.shape[2], count = info_count(scales->info);
+    const int n_axis = n_first ? 2 : 1, k_axis = 3 - n_axis; /* from the end */
+    if (cost_dim(in, -n_axis) != n || cost_dim(in, -k_axis) != k || info_count(in->info) != checked_mul(n, k))
+        return false;
+    if (count == 1) return !cost_has_zero(w, found->zero_points); /* the record has no single zero point */
+    if (found->block_size == 0) return goes_along(found, n_axis) && count == n;
+    const int64_t blocks = k / found->block_size;
+    return goes_along(found, k_axis) && count == checked_mul(n, blocks) && (n_first || n == 1 || blocks == 1);
+}
+
 /* Scales of a weight of few bits that floats are multiplied with. */
 static void tell_scales(work *w) {
     const int slots = w->rec.kind == OP_GEMM ? w->node->in_count : 0;
     cost_weight found;
     for (int k = 0; k < slots; k++) {
         if (!w->node->in[k] || !cost_trace(w, w->node->in[k], &found) || found.root != w->weight) continue;
-        if (found.scales) work_tell(w, "scales", found.scales);
-        if (found.zero_points) work_tell(w, "zeros", found.zero_points);
+        const bool lie = found.scales && scales_lie(w, &found);
+        if (found.scales) work_tell(w, "scales", lie ? found.scales : NULL);
+        if (found.zero_points) work_tell(w, "zeros", lie ? found.zero_points : NULL);
         return;
     }
 }

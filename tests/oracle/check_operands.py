@@ -3,7 +3,10 @@ one node the input at the right place, of attentions what both products read."""
 
 import glob
 import os
+import tempfile
 
+import dequantised
+import numpy as np
 import onnx
 import operands
 import oracle
@@ -72,6 +75,13 @@ def check_model(tally, path):
     name = os.path.basename(path)
     if not tally.check(run.ops is not None, f"{name}: no ops.json: {run.last_line()}"):
         return
+    told, known = check_occurrences(tally, run, model, name)
+    tally.check(told == 0 or known > 0.7 * told, f"{name}: of {told} operands {known} are known")
+    print(f"{name}: {known} of {told} operands known")
+
+
+def check_occurrences(tally, run, model, name):
+    """(how many operands are told, how many of them are a tensor of the model)."""
     nodes = list(nodes_of(model.graph))
     by_name, makers = {n.name: n for n in nodes}, {o: n for n in nodes for o in n.output}
     known = told = 0
@@ -87,14 +97,33 @@ def check_model(tally, path):
             why = check_attention(run.ops, at, its, makers)
         if why:
             tally.check(False, f"{name}: {entry['id']} at {its[0].name}: {why}")
-    tally.check(told == 0 or known > 0.7 * told, f"{name}: of {told} operands {known} are known")
-    print(f"{name}: {known} of {told} operands known")
+    return told, known
+
+
+def check_dequantised(tally):
+    for name, model, _, _, must in dequantised.models(np.random.default_rng(5)):
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            onnx.save(model, file.name)
+            told, known = check_occurrences(tally, oracle.Run(oracle.program(), file.name), model, name)
+            tally.check(told > 0 and (known == told or not must), f"{name}: of {told} operands {known} are known")
+
+
+def check_dynamic(tally):
+    """Its scales and zero points are numbers of the operation, and no operands."""
+    for channels in (False, True):
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as file:
+            onnx.save(dequantised.dynamic_convolution(channels), file.name)
+            graph, ops = (run := oracle.Run(oracle.program(), file.name)).ops["graph"], run.ops["ops"]
+            said = [[graph["tensors"][t][0] for t in o[6]] for o in graph["occurrences"] if ops[o[0]]["op"] == "conv"]
+            tally.check(said == [["bytes", "w", "y"]], f"a dynamically quantised convolution has the operands {said}")
 
 
 def main():
     tally = oracle.Tally()
     for path in sorted(glob.glob("models/*.onnx")) + oracle.models():
         check_model(tally, path)
+    check_dequantised(tally)
+    check_dynamic(tally)
     tally.end()
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import dequantised
 import numpy as np
 import onnx
 import onnx.printer
@@ -95,6 +96,36 @@ def hold(tally, library, plan, path, ops, rng, name):
     tally.check(set(got) == set(want) and worst < close_of(want), f"{name}: outputs are off by {worst:.2g} of their size")
     print(f"{name}: {len(want)} outputs by {launches} launches, off by {worst:.2g} of their size")
     return launches
+
+
+def check_dequantised(tally, library, program, rng):
+    """Against numpy: onnxruntime takes the input of such a product as bytes."""
+    ran = refused = 0
+    for name, model, x, want, must in dequantised.models(rng):
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, folder + "/model.onnx")
+            subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
+            try:
+                plan = plan_run.Plan(library, folder)
+            except plan_run.Refused as why:
+                refused += 1
+                tally.check(not must, f"{name}: refused: {why}")
+                continue
+            got = plan_run.outputs(plan, model, {"x": x})["y"]
+            worst = plan_run.distance(got, want.astype(got.dtype))
+            tally.check(worst < 2e-4, f"{name}: off by {worst:.2g}")
+            ran += 1
+            plan.close()
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(dequantised.dynamic_convolution(False), folder + "/model.onnx")
+        subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
+        try:
+            plan_run.Plan(library, folder).close()
+            tally.check(False, "a dynamically quantised convolution is not refused")
+        except plan_run.Refused as why:
+            tally.check("come at run time" in str(why), f"a dynamically quantised convolution is refused: {why}")
+    tally.check(ran > 0 and refused > 0, f"{ran} dequantised weights ran, {refused} did not")
+    print(f"{ran} products of dequantised weights run, {refused} refused")
 
 
 def device_class(scout):
@@ -267,6 +298,8 @@ def main():
         check_fused(tally, library, oracle.program(), rng)
     if not only or "random" in only:
         check_random(tally, library, oracle.program(), int(os.environ.get("GRAPHS", 150)))
+    if not only or "dequantised" in only:
+        check_dequantised(tally, library, oracle.program(), rng)
     if not only or "patterns" in only:
         check_patterns(tally, library, oracle.program(), rng)
     library.close()

@@ -31,6 +31,34 @@ def stored(name, makers):
     return names
 
 
+def attribute(node, name, otherwise):
+    return next((a.i for a in node.attribute if a.name == name), otherwise)
+
+
+def dequantised(node, entry, makers):
+    """The DequantizeLinear of a product's weight, and whether the product reads what it makes as [N, K]; None: there is none."""
+    if node.op_type not in ("MatMul", "Gemm") or entry.get("weight_side") != "b":
+        return None, False
+    name, turned = node.input[1], attribute(node, "transB", 0) != 0
+    while name in makers and makers[name].op_type in RENAMES and makers[name].input:
+        if makers[name].op_type == "DequantizeLinear":
+            return makers[name], turned
+        turned ^= makers[name].op_type == "Transpose"
+        name = makers[name].input[0]
+    return None, False
+
+
+def lies(node, turned, rank, dims):
+    """Scales (or zero points) of such a weight: as [N, K/block], or one for each column."""
+    axis = attribute(node, "axis", 1)
+    from_end = rank - axis if axis >= 0 else -axis
+    if all(d == 1 for d in dims):
+        return True
+    if not attribute(node, "block_size", 0):
+        return from_end == (2 if turned else 1)
+    return from_end == (1 if turned else 2) and (turned or 1 in dims[-2:])
+
+
 def wanted(node):
     """Names of the model's tensors, None where the node does without; None: not known here."""
     if node.op_type == "Concat":
@@ -59,15 +87,20 @@ def wrong(ops, at, node, makers):
         names = [n for n in names if n and (n in node.input or any(n == rows[t][0] for t in said))]
         said = [t for t in said if t >= 0]
     names = [n for n in names if n]
+    scaled, turned = dequantised(node, entry, makers)
+    if scaled:
+        names += scaled.input[1:3 if entry.get("zero_points") else 2]
     if len(said) != len(names):
         return f"{node.op_type} has {len(said)} operands, not {len(names)}"
     either = {n for name in names[:-1] for n in stored(name, makers)} if node.op_type in EITHER_WAY else ()
     for tensor, name in zip(said, names):
-        is_input = name in node.input
+        is_input = name not in node.output
         if tensor >= 0 and rows[tensor][0] not in (either if is_input and either else stored(name, makers)):
             return f"{node.op_type}: {rows[tensor][0]} stands for {name}"
         if tensor >= 0 and (tensor in ops["graph"]["occurrences"][at][4 if is_input else 5]) is False:
             return f"{node.op_type}: {rows[tensor][0]} is no {'input' if is_input else 'output'}"
+        if scaled and tensor >= 0 and name in scaled.input[1:] and not lies(scaled, turned, len(rows[said[1]][3]), rows[tensor][3]):
+            return f"{node.op_type}: {name} lies along another axis"
     if node.op_type in EITHER_WAY and len(set(said[:-1]) - {-1}) < len([t for t in said[:-1] if t >= 0]):
         return f"{node.op_type}: one tensor stands for both operands"
     return None
