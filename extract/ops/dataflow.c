@@ -493,8 +493,10 @@ static void keep_outputs(flow_builder *b) {
     d->unmade = arena_array(b->catalog->arena, const tensor *, g->output_count);
     for (int k = 0; k < g->output_count; k++) {
         const tensor *t = g->outputs[k];
-        if (t && (!is_there(b, t) || kind_of(b, t) != DATAFLOW_OUTPUT)) d->unmade[d->unmade_count++] = t;
-        if (!is_there(b, t)) continue;
+        if (!t) continue;
+        const bool there = is_there(b, t);
+        if (!there || kind_of(b, t) != DATAFLOW_OUTPUT) d->unmade[d->unmade_count++] = t;
+        if (!there) continue;
         dataflow_tensor *row = &d->tensors[row_of(b, t, type_of(b, t))];
         row->to = d->occurrence_count - 1;
         if (dataflow_is_alias(row)) d->tensors[row->source].to = row->to;
