@@ -91,7 +91,8 @@ static void set_inputs(work *w, const tensor *out) {
     for (int k = 0; k < named; k++) {
         const bool same = strcmp(operands[k].kind, "same") == 0;
         if (!same) work_tell(w, "operand", operands[k].t);
-        if (same && (k == 0 || operands[k].t != operands[k - 1].t)) work_tell_unknown(w, "operand that stands there again");
+        if (same && (k == 0 || operands[k].t != operands[k - 1].t))
+            work_tell_unknown(w, "operand that stands there again");
     }
     if (count == 0 || (count == 1 && strcmp(operands[0].kind, "tensor") == 0)) return;
     for (int k = 0; k < named; k++) {

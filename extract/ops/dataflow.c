@@ -301,12 +301,9 @@ static tensor *read_for(const flow_builder *b, const unit *u, tensor *t) {
 }
 
 static bool is_edge(const flow_builder *b, int row, bool made) {
-    const dataflow *d = b->to;
-    const dataflow_occurrence *o = &d->occurrences[d->occurrence_count];
-    const int from = o->edges + (made ? o->reads : 0), count = made ? o->makes : o->reads;
-    for (int k = from; k < from + count; k++)
-        if (d->edges[k] == row) return true;
-    return false;
+    const dataflow_tensor *t = row >= 0 ? &b->to->tensors[row] : NULL;
+    const int now = b->to->occurrence_count;
+    return t && (made ? t->producer == now : t->seen == now + 1);
 }
 
 /* A constant lies as it is stored: transposed only where the record says it of the weight. */

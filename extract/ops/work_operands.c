@@ -58,31 +58,45 @@ static const struct {
 
 /* As scout/kinds has them; "zeros" is the b_zero of a weight in blocks, which stands elsewhere. Numbers of a move's
  * pieces do not count. */
+enum { MOST_NAMES = 12 };
 static const struct {
     op_kind kind;
-    const char *names;
+    const char *names[MOST_NAMES];
 } orders[] = {
-    {OP_ATTENTION, "q k v out mask lengths"},
-    {OP_CONV, "input weight output bias residual"},
-    {OP_ELEMENTWISE, "operand y"},
-    {OP_EMBEDDING, "table indices out"},
-    {OP_GEMM, "a b c bias residual a_zero b_zero scales zeros"},
-    {OP_MOVE, "x indices updates y"},
-    {OP_NORM, "x y scale bias mean variance residual input_bias sum"},
-    {OP_POOL, "input grid rois batches output indices"},
-    {OP_QUANTIZE, "x scales zero_points y scale zero"},
-    {OP_RECURRENT, "x w r bias lengths h0 c0 peephole y y_h y_c"},
-    {OP_REDUCE, "x y places"},
-    {OP_ROTARY, "x cos sin y"},
-    {OP_SOFTMAX, "x y bias"},
+    {OP_ATTENTION, {"q", "k", "v", "out", "mask", "lengths"}},
+    {OP_CONV, {"input", "weight", "output", "bias", "residual"}},
+    {OP_ELEMENTWISE, {"operand", "y"}},
+    {OP_EMBEDDING, {"table", "indices", "out"}},
+    {OP_GEMM, {"a", "b", "c", "bias", "residual", "a_zero", "b_zero", "scales", "zeros"}},
+    {OP_MOVE, {"x", "indices", "updates", "y"}},
+    {OP_NORM, {"x", "y", "scale", "bias", "mean", "variance", "residual", "input_bias", "sum"}},
+    {OP_POOL, {"input", "grid", "rois", "batches", "output", "indices"}},
+    {OP_QUANTIZE, {"x", "scales", "zero_points", "y", "scale", "zero"}},
+    {OP_RECURRENT, {"x", "w", "r", "bias", "lengths", "h0", "c0", "peephole", "y", "y_h", "y_c"}},
+    {OP_REDUCE, {"x", "y", "places"}},
+    {OP_ROTARY, {"x", "cos", "sin", "y"}},
+    {OP_SOFTMAX, {"x", "y", "bias"}},
 };
+
+/* Its place in its kind's order, and the name there, which stays. MOST_NAMES: it has none. */
+static int place_of(op_kind kind, const char *name, size_t length, const char **kept) {
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
+        for (int n = 0; orders[k].kind == kind && n < MOST_NAMES && orders[k].names[n]; n++) {
+            *kept = orders[k].names[n];
+            if (strlen(*kept) == length && memcmp(*kept, name, length) == 0) return n;
+        }
+    *kept = NULL;
+    return MOST_NAMES;
+}
 
 /* ---- telling ---- */
 
+/* Twice as many places each time: a split may have as many outputs as a file has room for. */
 static void add(work *w, work_operand operand) {
-    enum { STEP = 8 };
-    if (w->operand_count % STEP == 0) {
-        work_operand *grown = arena_array(w->arena, work_operand, w->operand_count + STEP);
+    enum { FIRST = 2 };
+    const int count = w->operand_count;
+    if (count == 0 || (count >= FIRST && (count & (count - 1)) == 0)) {
+        work_operand *grown = arena_array(w->arena, work_operand, count > 0 ? 2 * count : FIRST);
         if (w->operand_count > 0) memcpy(grown, w->operands, (size_t)w->operand_count * sizeof *grown);
         w->operands = grown;
     }
@@ -126,7 +140,9 @@ static void tell_slot(work *w, const char *name, size_t length, int slot, bool m
     tensor *t = !within ? NULL : made ? n->out[slot] : n->in[slot];
     if (name[0] == '-' || (!t && !made)) return;
     if (made && w->rec.kind == OP_RECURRENT && !cost_wanted(n, slot)) return;
-    add(w, (work_operand){arena_strndup(w->arena, name, length - nothing), nothing ? NULL : t, made});
+    const char *kept;
+    (void)place_of(w->rec.kind, name, length - nothing, &kept);
+    if (kept) add(w, (work_operand){kept, nothing ? NULL : t, made});
 }
 
 static void tell_slots(work *w, const char *names, bool made) {
@@ -134,8 +150,7 @@ static void tell_slots(work *w, const char *names, bool made) {
     int slot = 0;
     for (const char *at = names; *at; slot++) {
         const size_t length = strcspn(at, " ");
-        for (; at[length - 1] == '*' && slot < count; slot++)
-            tell_slot(w, arena_printf(w->arena, "%.*s%d", (int)length - 1, at, slot), length, slot, made);
+        for (; at[length - 1] == '*' && slot < count; slot++) tell_slot(w, at, length - 1, slot, made);
         if (at[length - 1] != '*') tell_slot(w, at, length, slot, made);
         at += length + (at[length] == ' ');
     }
@@ -211,25 +226,32 @@ static bool is_there(const work *w, const char *name) {
     return true;
 }
 
-/* Its place in its kind's order: what was told first stands first where that is the same. */
-static int place_of(op_kind kind, const char *name) {
-    const char *names = "";
-    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++)
-        if (orders[k].kind == kind) names = orders[k].names;
-    const size_t length = kind == OP_MOVE ? strcspn(name, "0123456789") : strlen(name);
-    for (const char *at = names; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (strcspn(at, " ") == length && strncmp(at, name, length) == 0) return (int)(at - names);
-    return (int)strlen(names);
+static int place_in(const work *w, const work_operand *o) {
+    const char *ignored;
+    return place_of(w->rec.kind, o->name, strlen(o->name), &ignored);
 }
 
+/* As they were told they mostly are in order. */
+static bool are_in_order(const work *w) {
+    int last = 0;
+    for (int k = 0; k < w->operand_count; k++) {
+        const int place = place_in(w, &w->operands[k]);
+        if (place < last || !is_there(w, w->operands[k].name)) return false;
+        last = place;
+    }
+    return true;
+}
+
+/* What was told first stands first where the place is the same. */
 int work_operands(const work *w, work_operand **out) {
     int count = 0;
+    *out = w->operands;
+    if (are_in_order(w)) return w->operand_count;
     *out = arena_array(w->arena, work_operand, w->operand_count);
     for (int k = 0; k < w->operand_count; k++) {
         if (!is_there(w, w->operands[k].name)) continue;
         int at = count++;
-        for (const int place = place_of(w->rec.kind, w->operands[k].name);
-             at > 0 && place_of(w->rec.kind, (*out)[at - 1].name) > place; at--)
+        for (const int place = place_in(w, &w->operands[k]); at > 0 && place_in(w, &(*out)[at - 1]) > place; at--)
             (*out)[at] = (*out)[at - 1];
         (*out)[at] = w->operands[k];
     }

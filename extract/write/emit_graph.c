@@ -49,7 +49,7 @@ static void emit_occurrence(json_stream *s, const dataflow *d, const dataflow_oc
     json_stream_int(s, NULL, o->w->node_count);
     emit_rows(s, d->edges + o->edges, o->reads);
     emit_rows(s, d->edges + o->edges + o->reads, o->makes);
-    emit_rows(s, d->operands + o->operands, o->operand_count);
+    emit_rows(s, o->operand_count > 0 ? d->operands + o->operands : NULL, o->operand_count);
     json_stream_close(s);
 }
 
