@@ -41,19 +41,15 @@ struct work {
     node *node;   /* the node it was lowered from; of a joined work, the node that anchors it */
     oprec rec;    /* kind, shape, named dimensions, dtypes, costs: common/oprec.h */
     node **nodes; /* all graph nodes it stands for, the anchor among them */
-    int node_count;
     work **parts; /* works it was recognised from; empty for a plain one */
-    int part_count;
-    work *owner;       /* the joined work that this one is a part of; NULL: counts itself */
-    tensor *weight;    /* the constant that is its weight (traced to the initializer); NULL where none */
-    work_weight *more; /* further constants of its own; of a joined work see work_weights */
-    int more_count;
+    int node_count, part_count;
+    work *owner;            /* the joined work that this one is a part of; NULL: counts itself */
+    tensor *weight;         /* the constant that is its weight (traced to the initializer); NULL where none */
+    work_weight *more;      /* further constants of its own; of a joined work see work_weights */
     work_operand *operands; /* as told; work_operands gives them in order */
-    int operand_count;
     work_number *numbers;
-    int number_count;
     work_share *shares; /* cost.c's own */
-    int share_count;
+    int more_count, operand_count, number_count, share_count;
     dtype precision;   /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
     bool moves_stored; /* it moves what a DequantizeLinear before it reads */
     bool free;         /* costs nothing at run time: a view, folded when the model is loaded, or control flow itself */

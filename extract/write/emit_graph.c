@@ -35,9 +35,9 @@ static void emit_tensor(json_stream *s, const dataflow_tensor *t) {
     json_stream_close(s);
 }
 
-static void emit_rows(json_stream *s, const int *rows, int count) {
+static void emit_rows(json_stream *s, const int *rows, int first, int count) {
     json_stream_open(s, NULL, '[', true);
-    for (int k = 0; k < count; k++) json_stream_int(s, NULL, rows[k]);
+    for (int k = first; k < first + count; k++) json_stream_int(s, NULL, rows[k]);
     json_stream_close(s);
 }
 
@@ -47,9 +47,9 @@ static void emit_occurrence(json_stream *s, const dataflow *d, const dataflow_oc
     json_stream_int(s, NULL, o->place);
     json_stream_int(s, NULL, o->first_node);
     json_stream_int(s, NULL, o->w->node_count);
-    emit_rows(s, d->edges + o->edges, o->reads);
-    emit_rows(s, d->edges + o->edges + o->reads, o->makes);
-    emit_rows(s, o->operand_count > 0 ? d->operands + o->operands : NULL, o->operand_count);
+    emit_rows(s, d->edges, o->edges, o->reads);
+    emit_rows(s, d->edges, o->edges + o->reads, o->makes);
+    emit_rows(s, d->operands, o->operands, o->operand_count);
     json_stream_close(s);
 }
 
