@@ -40,7 +40,8 @@ typedef struct opfield {
     };
 } opfield;
 
-enum { OPREC_MAX_FIELDS = 20 }; /* a large graph holds one record per node: small matters */
+enum { OPREC_MAX_FIELDS = 20 };      /* a large graph holds one record per node: small matters */
+enum { OPREC_MOST_OPERANDS = 4096 }; /* of an occurrence: more than any operation that is measured */
 
 typedef struct oprec {
     op_kind kind;

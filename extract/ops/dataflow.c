@@ -348,6 +348,7 @@ static void add_operands(flow_builder *b, const unit *u) {
     work_operand *operands;
     o->operands = (int)d->operand_count;
     o->operand_count = work_operands(u->w, &operands);
+    if (o->operand_count > OPREC_MOST_OPERANDS) o->operand_count = 0;
     for (int k = 0; k < o->operand_count; k++) {
         arena_grow(b->arena, (void **)&d->operands, &d->operand_cap, d->operand_count, sizeof *d->operands);
         d->operands[d->operand_count++] =

@@ -44,8 +44,6 @@ typedef struct operation_tensor { /* of the dataflow */
     dtype type;
 } operation_tensor;
 
-enum { OPERATION_MOST_OPERANDS = 4096 }; /* more than any operation that is measured */
-
 typedef struct operation_occurrence {
     int operation;               /* in the list */
     int place;                   /* which one of the operation's occurrences it is */

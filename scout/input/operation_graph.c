@@ -292,8 +292,7 @@ static json_scan_token read_operands(graph_reader *g, operation_occurrence *at) 
         const int index = (int)number(g, token, -1, (int64_t)g->tensor_count - 1, "operand");
         if (index >= 0 && !is_edge(g, at, index))
             REFUSE(g, "its operand %d is no tensor that it reads or makes", index);
-        if (at->operand_count++ == OPERATION_MOST_OPERANDS)
-            REFUSE(g, "it has more than %d operands", OPERATION_MOST_OPERANDS);
+        if (at->operand_count++ == OPREC_MOST_OPERANDS) REFUSE(g, "it has more than %d operands", OPREC_MOST_OPERANDS);
         arena_grow(g->r->arena, (void **)&g->operands, &g->operand_cap, g->operand_count, sizeof *g->operands);
         g->operands[g->operand_count++] = index;
     }
