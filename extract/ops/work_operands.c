@@ -5,11 +5,10 @@
 #include "common/checked.h"
 #include "extract/ops/cost.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Names by slot; "-": no tensor of the operation; "x!": of its tensors, and none of the model's; "x*": this slot and
- * all behind it, with a number each. What is left out is not there. The first row that fits counts; op_type NULL: any.
+ * all behind it. What is left out is not there. The first row that fits counts; op_type NULL: any.
  */
 static const struct {
     op_kind kind;
@@ -56,8 +55,7 @@ static const struct {
     {OP_SOFTMAX, NULL, "x", "y"},
 };
 
-/* As scout/kinds has them; "zeros" is the b_zero of a weight in blocks, which stands elsewhere. Numbers of a move's
- * pieces do not count. */
+/* As scout/kinds has them; "zeros" is the b_zero of a weight in blocks, which stands elsewhere. */
 enum { MOST_NAMES = 12 };
 static const struct {
     op_kind kind;
@@ -136,8 +134,9 @@ tensor *work_told(const work *w, const char *name) {
 /* What is made is there whether anything takes it or not, but for what a recurrent layer need not make. */
 static void tell_slot(work *w, const char *name, size_t length, int slot, bool made) {
     const node *n = w->node;
-    const bool within = slot<(made ? n->out_count : n->in_count), nothing = length> 0 && name[length - 1] == '!';
-    tensor *t = !within ? NULL : made ? n->out[slot] : n->in[slot];
+    const int count = made ? n->out_count : n->in_count;
+    const bool nothing = name[length - 1] == '!';
+    tensor *t = slot >= count ? NULL : made ? n->out[slot] : n->in[slot];
     if (name[0] == '-' || (!t && !made)) return;
     if (made && w->rec.kind == OP_RECURRENT && !cost_wanted(n, slot)) return;
     const char *kept;
