@@ -31,6 +31,14 @@ typedef struct rotary_form {
     bool pairs;
 } rotary_form;
 
+/* What x is multiplied by, and how it turns. */
+typedef struct rotary_turn {
+    tensor *cosine, *sine;
+    bool pairs;
+    bool back;  /* the other way round: the second part is the one that loses */
+    bool apart; /* each part has angles of its own */
+} rotary_turn;
+
 /* What n puts together from two equal parts. */
 static bool form_of(const node *n, rotary_form *f) {
     const tensor *out = flow_out(n, 0), *a = flow_in(n, 0), *b = flow_in(n, 1);
@@ -163,7 +171,7 @@ static tensor *before_views(tensor *t, const tensor *like, flow_set *set) {
 }
 
 /* t is x with halves or pairs exchanged and one negated; adds what makes it to the set. */
-static bool is_rotated(match *m, tensor *t, tensor *x, flow_set *set) {
+static bool is_rotated(match *m, tensor *t, tensor *x, rotary_turn *turn, flow_set *set) {
     int negations = 0;
     if (!flow_same_shape(t, x)) return false;
     for (int step = 0; t && t->producer && step < 4 && (flow_reshapes(t->producer) || flow_renames(t->producer));
@@ -181,17 +189,30 @@ static bool is_rotated(match *m, tensor *t, tensor *x, flow_set *set) {
         tensor *source = half_source(m, n->in[i], &form, &negations, &part, set);
         if (!source || part != 1 - i) return false; /* exchanged */
         if (source != x && before_views(source, x, set) != x) return false;
+        if (i == 0) turn->back = negations == 0;
     }
+    turn->pairs = form.pairs;
     return negations == 1;
 }
 
+/* A factor that has one row for each step of each table, in the places where x has its steps and its sequences. */
+static tensor *rows_of(tensor *angle, int64_t tables, int64_t steps) {
+    const int64_t rows = checked_mul(tables, steps);
+    const bool fits = flow_count(angle) == checked_mul(rows, flow_dim(angle, -1)) &&
+                      (steps == 1 || (flow_rank(angle) >= 2 && flow_dim(angle, -2) == steps)) &&
+                      (tables == 1 || (flow_rank(angle) == 4 && flow_dim(angle, 0) == tables));
+    return fits ? angle : NULL;
+}
+
 /* [B, H, S, D] from x, and from which of its dimensions the angles do not know: heads share them. */
-static void fill_rotary(work *w, tensor *x, tensor *y, const tensor *angle, bool interleaved) {
+static void fill_rotary(work *w, tensor *x, tensor *y, const rotary_turn *turn) {
     int rank = flow_rank(x);
     int64_t shape[4] = {1, 1, 1, flow_dim(x, -1)};
+    bool heads_last = false;
     if (rank == 4) {
+        const tensor *angle = turn->cosine;
         int64_t a1 = flow_rank(angle) >= 3 ? flow_dim(angle, -3) : 1, a2 = flow_dim(angle, -2);
-        bool heads_last = a2 == 1 && a1 > 1;
+        heads_last = a2 == 1 && a1 > 1;
         shape[0] = flow_dim(x, 0);
         shape[1] = flow_dim(x, heads_last ? 2 : 1);
         shape[2] = flow_dim(x, heads_last ? 1 : 2);
@@ -204,28 +225,24 @@ static void fill_rotary(work *w, tensor *x, tensor *y, const tensor *angle, bool
     memset(&w->rec, 0, sizeof w->rec);
     w->rec.kind = OP_ROTARY;
     oprec_set_shape(&w->rec, w->arena, 4, shape);
-    if (interleaved) oprec_set_int(&w->rec, "interleaved", 1);
+    if (turn->pairs) oprec_set_int(&w->rec, "interleaved", 1);
+    if (flow_dim(turn->cosine, -1) == shape[3]) oprec_set_int(&w->rec, "angle_dim", shape[3]);
     cost_set_types(w, x, y);
     cost_boundary(w);
+    const int64_t tables = rank == 4 && flow_rank(turn->cosine) == 4 ? flow_dim(turn->cosine, 0) : 1;
+    if (tables > 1 && tables == shape[0]) oprec_set_int(&w->rec, "angle_batch", tables);
+    const bool plain = !turn->back && !turn->apart && !heads_last; /* as the operation turns rows that lie so */
     work_tell(w, "x", x);
-    work_tell(w, "cos", NULL); /* angles of both halves, or of pairs, in an order of the model's own */
-    work_tell(w, "sin", NULL);
+    work_tell(w, "cos", plain ? rows_of(turn->cosine, tables, shape[2]) : NULL);
+    work_tell(w, "sin", plain ? rows_of(turn->sine, tables, shape[2]) : NULL);
     work_tell_made(w, "y", y);
     w->rec.flops = checked_mul(flow_count(x), opcost_per_element(OP_ROTARY, NULL));
 }
 
-/* Pairs are put together by stacking single elements; halves by a Concat of what was sliced. */
-static bool is_interleaved(const flow_set *s) {
-    for (int k = 0; k < s->count; k++) {
-        if (graph_is(s->nodes[k], "Unsqueeze")) return true;
-    }
-    return false;
-}
-
-static bool join_rotary(match *m, flow_set *set, node *last, tensor *x, const tensor *angle) {
+static bool join_rotary(match *m, flow_set *set, node *last, tensor *x, const rotary_turn *turn) {
     work *w = flow_join(m, set, last);
     if (!w) return false;
-    fill_rotary(w, x, last->out[0], angle, is_interleaved(set));
+    fill_rotary(w, x, last->out[0], turn);
     return true;
 }
 
@@ -240,15 +257,16 @@ bool match_rotary_add(match *m, node *sum) {
             tensor *x = a->in[i & 1], *cosine = a->in[1 - (i & 1)], *rotated = b->in[i >> 1],
                    *sine = b->in[1 - (i >> 1)];
             flow_set set = {.count = 0};
+            rotary_turn turn = {.cosine = cosine, .sine = sine};
             if (!x || !rotated || !rotated->producer || !is_angle(cosine, x) || !is_angle(sine, x)) continue;
-            if (!flow_same_shape(x, a->out[0]) || !is_rotated(m, rotated, x, &set)) continue;
+            if (!flow_same_shape(x, a->out[0]) || !is_rotated(m, rotated, x, &turn, &set)) continue;
             flow_add(&set, a);
             flow_add(&set, b);
             flow_add(&set, sum);
             for (int k = 0; k < 2; k++) {
                 if (sum->in[k]->producer != a && sum->in[k]->producer != b) flow_add(&set, sum->in[k]->producer);
             }
-            if (join_rotary(m, &set, sum, x, cosine)) return true;
+            if (join_rotary(m, &set, sum, x, &turn)) return true;
         }
     }
     return false;
@@ -322,7 +340,13 @@ bool match_rotary_concat(match *m, node *concat) {
             x = x->producer->in[0];
         }
         flow_add(&set, concat);
-        if (join_rotary(m, &set, concat, x, less.angles[i])) return true;
+        const rotary_turn turn = {.cosine = less.angles[i],
+                                  .sine = less.angles[1 - i],
+                                  .pairs = form.pairs,
+                                  .back = i == 1,
+                                  .apart =
+                                      less.angles[i] != more.angles[1 - i] || less.angles[1 - i] != more.angles[i]};
+        if (join_rotary(m, &set, concat, x, &turn)) return true;
     }
     return false;
 }

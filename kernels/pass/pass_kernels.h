@@ -141,11 +141,13 @@ int elementwise_pass_launch(const elementwise_pass *pass, const void *const *in,
 
 /* --- rotary_rows: fp32, fp16, bf16 --- */
 
-/* x and y are [planes][steps][dim], cosine and sine [steps][rotated / 2]; what is beyond `rotated` is copied. */
+/* x and y are [tables][planes][steps][dim], cosine and sine [tables][steps][angles]; what is beyond `rotated` is
+ * copied. */
 typedef struct rotary_rows {
-    int type, interleaved;               /* interleaved: pairs are neighbours, else the halves belong together */
-    int64_t planes, steps, dim, rotated; /* planes: batch times heads */
-    int planes_each;                     /* 1, 2, 4: that a thread turns, whose angles it reads once */
+    int type, interleaved; /* interleaved: pairs are neighbours, else the halves belong together */
+    int64_t tables, planes, steps, dim, rotated; /* planes: heads of all sequences that share a table of angles */
+    int64_t angles;                              /* rotated / 2: one for each pair; rotated: one for each number */
+    int planes_each;                             /* 1, 2, 4: that a thread turns, whose angles it reads once */
     pass_config config;
 } rotary_rows;
 

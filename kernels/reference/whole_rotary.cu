@@ -17,7 +17,7 @@ __device__ void turn(const whole_rotary_problem &w, int64_t row, int64_t d, doub
     }
     const bool first = p.interleaved ? d % 2 == 0 : d < half;
     const int64_t pair = p.interleaved ? d / 2 : d % half, other = p.interleaved ? d ^ 1 : first ? d + half : d - half;
-    const int64_t angle = row % p.steps * half + pair;
+    const int64_t angle = rotary_step(&p, row) * p.angles + (p.angles == half ? pair : d);
     const double a = x * values_at(w.cosine, p.type, angle);
     const double b = values_at(w.x, p.type, from + other) * values_at(w.sine, p.type, angle);
     *want = first ? a - b : a + b;

@@ -18,7 +18,7 @@ const int64_t operation_max_dim = (int64_t)1 << 40;
 static const char *const field_names[] = {
     "a_zero", "accuracy_level", "activation", "activation_alpha", "activation_axis", "activation_beta", "activation_gamma",
     "activation_max", "activation_min", "activation_params", "activations", "aggregate", "align_corners", "alpha",
-    "antialias", "axes", "axis", "b_zero", "batch", "batch_a", "batch_axis", "batch_b", "batch_dims", "batch_inside",
+    "angle_batch", "angle_dim", "antialias", "axes", "axis", "b_zero", "batch", "batch_a", "batch_axis", "batch_b", "batch_dims", "batch_inside",
     "batch_stride_a", "batch_stride_b", "beta", "bias", "bidirectional", "block_mask", "block_size", "branches", "case_change",
     "case_sensitive", "ceil_mode", "center_point_box", "chain", "channels", "chunk_size", "clip", "coordinates",
     "count_include_pad", "cubic_coeff_a", "delimiter", "detect_negative", "detect_positive", "diagonal", "dilation",

@@ -31,6 +31,7 @@ static const struct {
       "scores_out", "sink",     "qk_norm",    "qk_output",     "smooth_softmax", "k_quant",      "v_quant",
       "kv_bits",    "q_layout", "k_layout",   "v_layout",      "out_layout"}},
     {OF(ATTENTION) | OF(ROTARY), {"rotary_dim", "interleaved"}},
+    {OF(ROTARY), {"angle_batch", "angle_dim"}},
     {OF(ATTENTION) | OF(ROTARY) | OF(SOFTMAX), {"scale"}},
     {OF(GEMM),
      {"batch", "batch_a", "batch_b", "batch_inside", "batch_stride_a", "batch_stride_b", "weight_side",

@@ -5,7 +5,7 @@
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/rotary.h"
 
-static const char *const known_fields[] = {"rotary_dim", "interleaved", NULL};
+static const char *const known_fields[] = {"rotary_dim", "angle_dim", "angle_batch", "interleaved", NULL};
 
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     out->input = (uint32_t)o->rec.type;
@@ -20,11 +20,18 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     const int64_t rotated = op_number(out, "rotary_dim", out->shape[3]);
     if (rotated < 2 || rotated % 2 != 0 || rotated > out->shape[3])
         return kind_tensors_refuse(why, "shape", "%lld numbers of a head make no pairs", (long long)rotated);
-    const int64_t angles[2] = {out->shape[2], rotated / 2};
+    const rotary_problem p = rotary_problem_of(out);
+    const int64_t angles[3] = {p.tables, p.steps, p.angles}, shared = p.tables == 1;
+    if (p.angles != rotated && p.angles != rotated / 2)
+        return kind_tensors_refuse(why, "shape", "%lld angles turn no %lld pairs", (long long)p.angles,
+                                   (long long)(rotated / 2));
+    if (p.tables != 1 && p.tables != p.batch)
+        return kind_tensors_refuse(why, "shape", "%lld tables of angles are not of %lld sequences", (long long)p.tables,
+                                   (long long)p.batch);
     kind_tensors to = kind_tensors_of(out, a, why);
     return kind_tensors_add(&to, "x", SCOUT_INPUT, out->input, 4, out->shape) &&
-           kind_tensors_add(&to, "cos", SCOUT_SIDE, out->input, 2, angles) &&
-           kind_tensors_add(&to, "sin", SCOUT_SIDE, out->input, 2, angles) &&
+           kind_tensors_add(&to, "cos", SCOUT_SIDE, out->input, (uint32_t)(3 - shared), angles + shared) &&
+           kind_tensors_add(&to, "sin", SCOUT_SIDE, out->input, (uint32_t)(3 - shared), angles + shared) &&
            kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, 4, out->shape);
 }
 

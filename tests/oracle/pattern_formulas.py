@@ -222,6 +222,10 @@ def rotate_slices(g, x, d):
     return g.Concat(g.Neg(g.slice(x, d // 2, 2**62, 3)), g.slice(x, 0, d // 2, 3), axis=-1)
 
 
+def rotate_back(g, x, d):
+    return g.Concat(g.slice(x, d // 2, 2**62, 3), g.Neg(g.slice(x, 0, d // 2, 3)), axis=-1)
+
+
 def rotate_by_factor(g, x, d):
     return g.Concat(g.Mul(g.slice(x, d // 2, 2**62, 3), -1.0), g.slice(x, 0, d // 2, 3), axis=-1)
 
@@ -246,10 +250,10 @@ def halves(g, x, cos, sin, d):
     return g.Concat(g.Sub(g.Mul(a, cos), g.Mul(b, sin)), g.Add(g.Mul(b, cos), g.Mul(a, sin)), axis=-1)
 
 
-def rotary(rotate, swap=False, heads_last=False, partial=D):
+def rotary(rotate, swap=False, heads_last=False, partial=D, tables=1):
     g = Graph()
     x = g.Relu(g.input([B, S, H, D] if heads_last else [B, H, S, D]))
-    angle = [1, S, 1, partial] if heads_last else [1, 1, S, partial]
+    angle = [tables, S, 1, partial] if heads_last else [tables, 1, S, partial]
     part = x if partial == D else g.slice(x, 0, partial, 3)
     cos, sin = g.Cos(g.input(angle)), g.Sin(g.input(angle))
     straight, turned = g.Mul(part, cos), g.Mul(sin, rotate(g, part, partial))
@@ -262,13 +266,15 @@ def check_rotary(tally):
     for rotate, inside in ((rotate_slices, None), (rotate_by_factor, None), (rotate_split, None), (rotate_pairs, 1)):
         for swap, last in itertools.product((False, True), (False, True)):
             expect(tally, f"{rotate.__name__}, swapped {swap}, heads last {last}", rotary(rotate, swap, last), "rotary",
-                   shape=[B, H, S, D], interleaved=inside, absent=absent + ("move:slice", "move:split", "move:concat"))
-    expect(tally, "rotate_stacked", rotary(rotate_stacked), "rotary", shape=[B, H, S, D], absent=absent)
-    expect(tally, "partial rotary", rotary(rotate_slices, partial=8), "rotary", shape=[B, H, S, 8], absent=absent)
+                   shape=[B, H, S, D], interleaved=inside, angle_dim=D, absent=absent + ("move:slice", "move:split", "move:concat"))
+    expect(tally, "rotate_stacked", rotary(rotate_stacked), "rotary", shape=[B, H, S, D], interleaved=1, angle_dim=D, absent=absent)
+    expect(tally, "rotate_back", rotary(rotate_back), "rotary", shape=[B, H, S, D], angle_dim=D, absent=absent)
+    expect(tally, "angles of each sequence", rotary(rotate_slices, tables=B), "rotary", shape=[B, H, S, D], angle_dim=D, angle_batch=B, absent=absent)
+    expect(tally, "partial rotary", rotary(rotate_slices, partial=8), "rotary", shape=[B, H, S, 8], angle_dim=8, absent=absent)
     g = Graph()
     x = g.Relu(g.input([B, H, S, D]))
     cos, sin = g.Cos(g.input([1, 1, S, D // 2])), g.Sin(g.input([1, 1, S, D // 2]))
-    expect(tally, "rotary by halves", g.out(halves(g, x, cos, sin, D)), "rotary", shape=[B, H, S, D], absent=absent + ("move:concat",))
+    expect(tally, "rotary by halves", g.out(halves(g, x, cos, sin, D)), "rotary", shape=[B, H, S, D], angle_dim=None, absent=absent + ("move:concat",))
 
 
 # ---- quantised ----

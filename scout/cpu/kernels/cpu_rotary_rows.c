@@ -20,17 +20,20 @@ FAST_BODY void turn_body(const rotary_problem *p, const char *x, const char *cos
     const int64_t half = p->rotated / 2, dim = p->dim;
     float *const from = room, *const c = room + dim, *const s = room + 2 * dim;
     cpu_convert_load(p->type, x, dim, from);
-    cpu_convert_load(p->type, cosine, half, c);
-    cpu_convert_load(p->type, sine, half, s);
+    cpu_convert_load(p->type, cosine, p->angles, c);
+    cpu_convert_load(p->type, sine, p->angles, s);
+    const bool each = p->angles > half; /* of neighbours' angles the second lies beside the first too */
+    const float *const c2 = each && !p->interleaved ? c + half : c, *const s2 = each && !p->interleaved ? s + half : s;
     for (int64_t i = 0; !p->interleaved && i < half; i++) {
         const float first = from[i], second = from[i + half];
         from[i] = first * c[i] - second * s[i];
-        from[i + half] = second * c[i] + first * s[i];
+        from[i + half] = second * c2[i] + first * s2[i];
     }
     for (int64_t i = 0; p->interleaved && i < half; i++) {
+        const int64_t a = each ? 2 * i : i, b = a + each;
         const float first = from[2 * i], second = from[2 * i + 1];
-        from[2 * i] = first * c[i] - second * s[i];
-        from[2 * i + 1] = second * c[i] + first * s[i];
+        from[2 * i] = first * c[a] - second * s[a];
+        from[2 * i + 1] = second * c[b] + first * s[b];
     }
     cpu_convert_store(p->type, from, dim, y);
 }
@@ -41,7 +44,7 @@ FAST_WIDTHS(turn, (const rotary_problem *p, const char *x, const char *c, const 
 static void share(void *context, int thread, int threads) {
     const cpu_job *j = context;
     const rotary_problem *p = &j->plan->p;
-    const int64_t size = cpu_convert_size(p->type), angles = p->rotated / 2 * size, bytes = p->dim * size;
+    const int64_t size = cpu_convert_size(p->type), angles = p->angles * size, bytes = p->dim * size;
     const char *x = j->args->tensors[ROTARY_X];
     const char *cosine = j->args->tensors[ROTARY_COS], *sine = j->args->tensors[ROTARY_SIN];
     char *y = j->args->tensors[ROTARY_Y];
@@ -49,7 +52,7 @@ static void share(void *context, int thread, int threads) {
     int64_t from, to;
     cpu_team_share(p->batch * p->heads * p->steps, thread, threads, &from, &to);
     for (int64_t row = from; row < to; row++) {
-        const int64_t step = row % p->steps;
+        const int64_t step = rotary_step(p, row);
         j->plan->turn(p, x + row * bytes, cosine + step * angles, sine + step * angles, y + row * bytes, room);
     }
 }

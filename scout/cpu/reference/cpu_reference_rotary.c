@@ -22,17 +22,18 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     double *x = scratch, *cosine = x + p.dim, *sine = cosine + p.dim;
     (void)state, (void)output;
     for (int64_t k = 0; k < count; k += p.dim) {
-        const int64_t row = (from + k) / p.dim, step = row % p.steps;
+        const int64_t row = (from + k) / p.dim, step = rotary_step(&p, row);
         cpu_number_load(p.type, tensors[ROTARY_X], row * p.dim, 1, p.dim, x);
-        cpu_number_load(p.type, tensors[ROTARY_COS], step * half, 1, half, cosine);
-        cpu_number_load(p.type, tensors[ROTARY_SIN], step * half, 1, half, sine);
+        cpu_number_load(p.type, tensors[ROTARY_COS], step * p.angles, 1, p.angles, cosine);
+        cpu_number_load(p.type, tensors[ROTARY_SIN], step * p.angles, 1, p.angles, sine);
         for (int64_t d = 0; d < p.dim; d++) want[k + d] = x[d], spread[k + d] = fabs(x[d]);
         for (int64_t i = 0; i < half; i++) {
             const int64_t first = p.interleaved ? 2 * i : i, second = p.interleaved ? 2 * i + 1 : i + half;
-            want[k + first] = x[first] * cosine[i] - x[second] * sine[i];
-            want[k + second] = x[second] * cosine[i] + x[first] * sine[i];
-            spread[k + first] = fmax(hypot(x[first] * cosine[i], x[second] * sine[i]), least);
-            spread[k + second] = fmax(hypot(x[second] * cosine[i], x[first] * sine[i]), least);
+            const int64_t a = p.angles == half ? i : first, b = p.angles == half ? i : second;
+            want[k + first] = x[first] * cosine[a] - x[second] * sine[a];
+            want[k + second] = x[second] * cosine[b] + x[first] * sine[b];
+            spread[k + first] = fmax(hypot(x[first] * cosine[a], x[second] * sine[a]), least);
+            spread[k + second] = fmax(hypot(x[second] * cosine[b], x[first] * sine[b]), least);
         }
     }
     return SCOUT_OK;

@@ -13,10 +13,12 @@ static rotary_rows rows_of(const scout_op *op) {
     const rotary_problem p = rotary_problem_of(op);
     return (rotary_rows){.type = (int)p.type,
                          .interleaved = p.interleaved,
-                         .planes = p.batch * p.heads,
+                         .tables = p.tables,
+                         .planes = p.batch * p.heads / p.tables,
                          .steps = p.steps,
                          .dim = p.dim,
                          .rotated = p.rotated,
+                         .angles = p.angles,
                          .planes_each = 4,
                          .config = {.threads = 256}};
 }

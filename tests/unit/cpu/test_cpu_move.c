@@ -144,11 +144,13 @@ static void embeddings(void) {
 static void rotations(void) {
     static const char *const types[] = {"fp32", "fp16", "bf16"};
     for (int t = 0; t < 3; t++)
-        for (int way = 0; way < 4; way++) {
+        for (int way = 0; way < 16; way++) {
             char text[256];
             snprintf(text, sizeof text,
-                     "{\"op\": \"rotary\", \"shape\": [2, 3, 17, 66], \"dtype\": \"%s\", \"interleaved\": %d%s}",
-                     types[t], way % 2, way / 2 ? ", \"rotary_dim\": 34" : "");
+                     "{\"op\": \"rotary\", \"shape\": [2, 3, 17, 66], \"dtype\": \"%s\", \"interleaved\": %d, "
+                     "\"rotary_dim\": %d, \"angle_dim\": %d, \"angle_batch\": %d}",
+                     types[t], way % 2, way / 2 % 2 ? 34 : 66, (way / 2 % 2 ? 34 : 66) / (way / 4 % 2 ? 1 : 2),
+                     way / 8 ? 2 : 1);
             check(text, 1);
         }
     check("{\"op\": \"rotary\", \"shape\": [1, 1, 1, 2]}", 1);
@@ -269,6 +271,16 @@ static void references_by_hand(void) {
     for (int k = 0; k < 2; k++) cpu_built_put(&b, "cos", k, 2 + k), cpu_built_put(&b, "sin", k, 5 * (1 + k));
     expect_output(&b, "y", (const double[]){-10, -27, 4, 19}, 4, 0.01);
     cpu_built_end(&b);
+    static const double turned[2][4] = {{-10, -15, 8, 23}, {-5, 3, -13, 31}}; /* halves, neighbours */
+    for (int pairs = 0; pairs < 2; pairs++) {
+        begin(&b,
+              pairs ? "{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"angle_dim\": 4, \"interleaved\": 1}"
+                    : "{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"angle_dim\": 4}",
+              "x", 4);
+        for (int k = 0; k < 4; k++) cpu_built_put(&b, "cos", k, 2 + k), cpu_built_put(&b, "sin", k, 5 + k);
+        expect_output(&b, "y", turned[pairs], 4, 0.01);
+        cpu_built_end(&b);
+    }
 }
 
 static void places_of_marks_and_back(void) {
@@ -425,6 +437,8 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"index_dtype\": \"fp32\"}", "type"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 3]}", "shape"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"rotary_dim\": 6}", "shape"},
+        {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"angle_dim\": 3}", "shape"},
+        {"{\"op\": \"rotary\", \"shape\": [3, 1, 1, 4], \"angle_batch\": 2}", "shape"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"what\": \"gemma\"}", "feature"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"dtype\": \"int8\"}", "type"},
         {"{\"op\": \"move\", \"what\": \"scatter\", \"shape\": [4]}", "feature"},
