@@ -8,10 +8,11 @@
 
 typedef struct plan_step {
     const scout_run_op *op;
-    int occurrence;                      /* -1: a copy to an output */
+    int occurrence;                      /* -1: a copy to an output, or what is formed for the next step */
     int tensors[SCOUT_MAX_TENSORS];      /* of the dataflow; -1: memory for what nothing reads */
     uint64_t offsets[SCOUT_MAX_TENSORS]; /* of it in that which has memory, or in the activations */
     void *data[SCOUT_MAX_TENSORS];       /* for the next launch */
+    int formed;                          /* which of its tensors the step before makes for it; -1: none */
     scout_run_weight *packed;            /* owned; NULL: as it is */
 } plan_step;
 
@@ -47,9 +48,9 @@ struct scout_run_plan {
     bool resolved, packed;         /* the steps have their data; their weights */
 };
 
-/* Fills a step, but for what nothing reads (tensor -1). In a frame with a guard. */
-int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wish, plan_step *step,
-                       scout_run_error *error);
+/* Adds a step, and one before it where an operand is formed, but for what nothing reads (tensor -1). In a frame with a
+ * guard. */
+int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wish, scout_run_error *error);
 /* The step of a group of several; false: it runs as its parts. */
 bool plan_step_fuse(scout_run_plan *plan, plan_group_wish *group);
 /* One that copies what an output is a view of, and where it lies densely. */

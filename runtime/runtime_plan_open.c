@@ -138,22 +138,17 @@ static int32_t make_step(scout_run_plan *plan, int occurrence, scout_run_error *
     const plan_group_wish *g = plan->group_of[occurrence];
     const bool named =
         g && g->count == 1 && strcmp(g->of, plan->list.items[plan->flow->occurrences[occurrence].operation].id) == 0;
-    plan_step *step = &plan->steps[plan->step_count];
     if (g && g->count > 1) {
-        if (!ends_group(g, occurrence)) return SCOUT_RUN_OK;
-        *step = g->step;
-        plan->step_count++;
+        if (ends_group(g, occurrence)) plan->steps[plan->step_count++] = g->step;
         return SCOUT_RUN_OK;
     }
-    const int32_t code = plan_step_make(plan, occurrence, named ? &g->by : &(plan_wish){NULL, NULL}, step, error);
-    plan->step_count += code == SCOUT_RUN_OK;
-    return code;
+    return plan_step_make(plan, occurrence, named ? &g->by : &(plan_wish){NULL, NULL}, error);
 }
 
 static int32_t make_steps(scout_run_plan *plan, scout_run_error *error) {
     const operation_flow *f = plan->flow;
     int32_t code = SCOUT_RUN_OK;
-    plan->steps = arena_array(&plan->arena, plan_step, f->occurrence_count + f->tensor_count);
+    plan->steps = arena_array(&plan->arena, plan_step, 2 * (int64_t)f->occurrence_count + f->tensor_count);
     plan->claimed = arena_array(&plan->arena, int, f->tensor_count);
     for (int t = 0; t < f->tensor_count; t++) plan->claimed[t] = -1;
     make_groups(plan);
@@ -181,7 +176,8 @@ static int32_t check_order(scout_run_plan *plan, scout_run_error *error) {
         const plan_step *step = &plan->steps[k];
         const scout_op *op = &step->op->op;
         for (uint32_t t = 0; t < op->tensor_count && code == SCOUT_RUN_OK; t++)
-            if (op->tensors[t].role != SCOUT_OUTPUT) code = check_made(plan, made, step->tensors[t], error);
+            if (op->tensors[t].role != SCOUT_OUTPUT && (int)t != step->formed)
+                code = check_made(plan, made, step->tensors[t], error);
         for (uint32_t t = 0; t < op->tensor_count; t++)
             if (op->tensors[t].role == SCOUT_OUTPUT && step->tensors[t] >= 0 && step->occurrence >= 0)
                 made[step->tensors[t]] = true;
@@ -221,14 +217,19 @@ static int32_t find_slots(scout_run_plan *plan, const bool *needed, scout_run_er
     return SCOUT_RUN_OK;
 }
 
-/* Behind all activations lies what a step makes and nothing reads. Returns the bytes of all. */
+/* Behind all activations lies what a step makes and nothing reads but perhaps the next one. Returns the bytes of all.
+ */
 static uint64_t lay_unread(scout_run_plan *plan, uint64_t placed) {
     uint64_t most = placed;
     for (int k = 0; k < plan->step_count; k++) {
         plan_step *step = &plan->steps[k];
         uint64_t at = placed;
+        if (step->formed >= 0) { /* the step before makes nothing else there */
+            step->offsets[step->formed] = at;
+            at += place_aligned(step->op->op.tensors[step->formed].bytes);
+        }
         for (uint32_t t = 0; t < step->op->op.tensor_count; t++) {
-            if (step->tensors[t] >= 0) continue;
+            if (step->tensors[t] >= 0 || (int)t == step->formed) continue;
             step->offsets[t] = at;
             at += place_aligned(step->op->op.tensors[t].bytes);
         }

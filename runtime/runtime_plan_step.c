@@ -114,28 +114,58 @@ static int32_t find(scout_run_plan *plan, const making *m, const plan_wish *wish
 
 /* ---- its tensors ---- */
 
+static const operation_formed *formed_of(const scout_run_plan *plan, int occurrence, int place) {
+    for (int k = 0; k < plan->flow->formed_count; k++)
+        if (plan->flow->formed[k].occurrence == occurrence && plan->flow->formed[k].place == place)
+            return &plan->flow->formed[k];
+    return NULL;
+}
+
+/* What its terms are broadcast to. Returns how many dimensions; 0: too many. */
+static int formed_dims(const operation_formed *formed, int most, int64_t *dims) {
+    int rank = 0;
+    for (int k = 0; k < formed->count; k++) rank = formed->terms[k].rank > rank ? formed->terms[k].rank : rank;
+    if (rank > most) return 0;
+    for (int d = 0; d < rank; d++) dims[d] = 1;
+    for (int k = 0; k < formed->count; k++)
+        for (int d = 0, own = formed->terms[k].rank; d < own; d++)
+            if (formed->terms[k].dims[d] > 1) dims[rank - own + d] = formed->terms[k].dims[d];
+    return rank;
+}
+
+/* The dimensions of the tensor that the model adds to an attention's scores; 0: it is none, or not told. */
+static int whole_mask(const scout_run_plan *plan, int occurrence, const scout_op *op, int64_t *dims) {
+    enum { RANK = 4 };
+    const operation_flow *f = plan->flow;
+    const operation_occurrence *at = &f->occurrences[occurrence];
+    const int last = (int)op->tensor_count - 1;
+    if (op->kind != SCOUT_ATTENTION || last < 4 || at->operand_count != last + 1) return 0;
+    const operation_formed *formed = formed_of(plan, occurrence, last);
+    if (formed) return op->mask && strcmp(op->mask, "additive") == 0 ? 0 : formed_dims(formed, RANK, dims);
+    const int mask = f->operands[at->operands + last];
+    if (mask < 0 || (uint32_t)f->tensors[mask].type != op->input || f->told[mask].rank > RANK) return 0;
+    for (int d = 0; d < f->told[mask].rank; d++) dims[d] = f->told[mask].dims[d];
+    return f->told[mask].rank;
+}
+
 /* An attention whose mask hides keys in some regular way has a smaller mask than the tensor that the model adds to the
  * scores. With that it is an attention of any mask. */
 static const char *with_whole_mask(scout_run_plan *plan, int occurrence, const scout_op *op) {
-    const operation_occurrence *at = &plan->flow->occurrences[occurrence];
-    const oprec *rec = &plan->list.items[at->operation].rec;
-    const uint32_t last = op->tensor_count - 1;
-    const int mask = plan->flow->operands[at->operands + (int)last];
-    if (op->kind != SCOUT_ATTENTION || last < 4 || mask < 0 || (uint32_t)at->operand_count != op->tensor_count)
-        return NULL;
-    const operation_told *told = &plan->flow->told[mask];
-    if (plan->flow->tensors[mask].type != rec->type || told->rank < 2 || told->rank > 4) return NULL;
-    oprec whole = *rec;
+    int64_t dims[SCOUT_MAX_RANK];
+    const int rank = whole_mask(plan, occurrence, op, dims);
+    if (rank < 2) return NULL;
+    oprec whole = plan->list.items[plan->flow->occurrences[occurrence].operation].rec;
+    const oprec rec = whole;
     whole.field_count = 0;
     whole.mask = "additive";
-    for (int k = 0; k < rec->field_count; k++) {
+    for (int k = 0; k < rec.field_count; k++) {
         static const char *const hides[] = {"mask_shape", "window", "past"};
         bool drop = false;
         for (size_t n = 0; n < sizeof hides / sizeof *hides; n++)
-            drop = drop || strcmp(rec->fields[k].name, hides[n]) == 0;
-        if (!drop) whole.fields[whole.field_count++] = rec->fields[k];
+            drop = drop || strcmp(rec.fields[k].name, hides[n]) == 0;
+        if (!drop) whole.fields[whole.field_count++] = rec.fields[k];
     }
-    oprec_set_ints(&whole, &plan->arena, "mask_shape", told->rank, told->dims);
+    oprec_set_ints(&whole, &plan->arena, "mask_shape", rank, dims);
     return oprec_key(&whole, &plan->arena);
 }
 
@@ -150,7 +180,7 @@ static const scout_tensor *bind(const scout_run_plan *plan, int occurrence, plan
         const int to = step->tensors[k];
         const bool unread = (uint32_t)at->operand_count == op->tensor_count && op->tensors[k].role == SCOUT_OUTPUT &&
                             f->operands[at->operands + (int)k] < 0;
-        if (to < 0 && !unread) return &op->tensors[k];
+        if (to < 0 && !unread && (int)k != step->formed) return &op->tensors[k];
         step->offsets[k] = to >= 0 ? (uint64_t)f->tensors[to].offset : 0;
     }
     return NULL;
@@ -187,12 +217,111 @@ static bool sides_are_constant(const scout_run_plan *plan, const plan_step *step
     return true;
 }
 
-int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wish, plan_step *step,
-                       scout_run_error *error) {
+/* ---- an operand that is formed of tensors ---- */
+
+static bool is_read(const operation_flow *f, const operation_occurrence *at, int tensor) {
+    for (int e = at->read; e < at->made; e++)
+        if (f->edges[e] == tensor) return true;
+    return false;
+}
+
+/* Of what is formed, as `to` lies: a dimension that it does not step in has one element. One that repeats after some
+ * sequences (the windows of a Swin transformer) is split there. Returns how many. */
+static int formed_shape(const operation_formed *formed, const scout_tensor *to, int64_t *shape) {
+    int rank = 0;
+    int64_t lead = 1;
+    for (int k = 0; k < formed->count; k++) {
+        const int at = formed->terms[k].rank - (int)to->rank;
+        if (at >= 0 && formed->terms[k].dims[at] > lead) lead = formed->terms[k].dims[at];
+    }
+    for (uint32_t d = 0; d < to->rank; d++) {
+        const int64_t size = to->strides[d] == 0 ? 1 : to->dims[d];
+        const bool split = d == 0 && lead < size && size % lead == 0;
+        if (split) shape[rank++] = size / lead;
+        shape[rank++] = split ? lead : size;
+    }
+    return rank;
+}
+
+/* As an elementwise operation takes the k-th of its operands; NULL: it does not fit. */
+static const char *term_text(scout_run_plan *plan, const operation_formed *formed, int k, int rank,
+                             const int64_t *shape) {
+    const int64_t *dims = formed->terms[k].dims;
+    const int own = formed->terms[k].rank;
+    const char *text = "";
+    int first = 0;
+    while (first < own && dims[first] == 1) first++;
+    if (first == own) return "scalar";
+    if (own - first > rank) return NULL;
+    for (int d = first; d < own; d++) {
+        if (dims[d] != 1 && dims[d] != shape[rank - own + d]) return NULL;
+        text = arena_printf(&plan->arena, "%s%s%lld", text, d > first ? "x" : "", (long long)dims[d]);
+    }
+    return text;
+}
+
+/* Where its operands lie; false: one of them is not as it takes it. */
+static bool bind_terms(const scout_run_plan *plan, int occurrence, const operation_formed *formed, plan_step *step) {
+    const operation_flow *f = plan->flow;
+    const scout_op *op = &step->op->op;
+    if (op->tensor_count != (uint32_t)formed->count + 1) return false;
+    for (int k = 0; k < formed->count; k++) {
+        const int tensor = formed->terms[k].tensor;
+        const operation_tensor *t = &f->tensors[tensor];
+        const bool fits = (uint32_t)t->type == op->tensors[k].type && (uint64_t)t->bytes == op->tensors[k].bytes;
+        if (!fits || t->lie != 0 || t->offset % FUSION_ALIGNMENT != 0) return false;
+        if (!is_read(f, &f->occurrences[occurrence], tensor)) return false;
+        step->tensors[k] = tensor;
+        step->offsets[k] = (uint64_t)t->offset;
+    }
+    step->tensors[formed->count] = -1;
+    return true;
+}
+
+/* The step that makes it for an operand that lies as `to`. */
+static bool form(scout_run_plan *plan, int occurrence, const scout_tensor *to, const operation_formed *formed,
+                 plan_step *step) {
+    int64_t shape[SCOUT_MAX_RANK + 1];
+    const int rank = formed_shape(formed, to, shape);
+    const char *inputs = NULL;
+    scout_run_error own;
+    oprec rec = {.kind = OP_ELEMENTWISE, .what = formed->what, .type = (dtype)to->type};
+    for (int k = 0; k < formed->count; k++) {
+        const char *term = term_text(plan, formed, k, rank, shape);
+        if (!term) return false;
+        inputs = inputs ? arena_printf(&plan->arena, "%s,%s", inputs, term) : term;
+    }
+    oprec_set_shape(&rec, &plan->arena, rank, shape);
+    oprec_set_text(&rec, "inputs", inputs);
+    const making m = {.key = oprec_key(&rec, &plan->arena)};
+    if (find(plan, &m, &(plan_wish){NULL, NULL}, &step->op, &own) != SCOUT_RUN_OK) return false;
+    step->occurrence = step->formed = -1;
+    return bind_terms(plan, occurrence, formed, step) && step->op->op.tensors[formed->count].bytes == to->bytes;
+}
+
+/* Puts it before the step that is there; NULL: all of that step's operands are bound. */
+static const scout_tensor *form_operand(scout_run_plan *plan, int occurrence, const scout_tensor *apart,
+                                        plan_step **step) {
+    const int place = (int)(apart - (*step)->op->op.tensors);
+    const operation_formed *formed = formed_of(plan, occurrence, place);
+    plan_step made = {.op = NULL};
+    if (!formed || !form(plan, occurrence, apart, formed, &made)) return apart;
+    (*step)[1] = **step;
+    **step = made;
+    ++*step;
+    (*step)->formed = place;
+    return bind(plan, occurrence, *step);
+}
+
+/* ---- a step ---- */
+
+int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wish, scout_run_error *error) {
     const operation *o = &plan->list.items[plan->flow->occurrences[occurrence].operation];
     making m = {.key = operation_key(o, &plan->arena)};
     char text[200];
+    plan_step *step = &plan->steps[plan->step_count];
     step->occurrence = occurrence;
+    step->formed = -1;
     int32_t code = check_record(plan, occurrence, error);
     if (code == SCOUT_RUN_OK) code = find_number(plan, occurrence, &m.extra, error);
     if (code != SCOUT_RUN_OK) return code;
@@ -205,6 +334,7 @@ int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wi
         if (code != SCOUT_RUN_OK) return refuse(plan, occurrence, error, own.text);
         apart = bind(plan, occurrence, step);
     }
+    if (apart) apart = form_operand(plan, occurrence, apart, &step);
     snprintf(text, sizeof text, "its %.16s is no tensor of the model, or one that lies otherwise or has another type",
              apart ? apart->name : "");
     if (apart) return refuse(plan, occurrence, error, text);
@@ -212,8 +342,10 @@ int32_t plan_step_make(scout_run_plan *plan, int occurrence, const plan_wish *wi
         return refuse(plan, occurrence, error, "its weight is packed, and scales or zero points are no constants");
     if (!has_images(plan, step))
         return refuse(plan, occurrence, error, "ops.json does not tell how many images it norms");
-    return shift_slice(plan, step) ? SCOUT_RUN_OK
-                                   : refuse(plan, occurrence, error, "ops.json does not tell where its slice begins");
+    if (!shift_slice(plan, step))
+        return refuse(plan, occurrence, error, "ops.json does not tell where its slice begins");
+    plan->step_count = (int)(step - plan->steps) + 1;
+    return SCOUT_RUN_OK;
 }
 
 /* ---- groups ---- */
@@ -290,6 +422,7 @@ bool plan_step_fuse(scout_run_plan *plan, plan_group_wish *g) {
     if (!f || !is_of(plan, g, f) || !is_together(plan, g) || !fused_number(plan, g, f, &m.extra)) return false;
     m.key = operation_key(&f->fused, &plan->arena);
     g->step.occurrence = g->occurrences[g->count - 1];
+    g->step.formed = -1;
     return find(plan, &m, &g->by, &g->step.op, &own) == SCOUT_RUN_OK && bind_group(plan, g, f, &g->step);
 }
 
@@ -300,7 +433,7 @@ int32_t plan_step_copy(scout_run_plan *plan, int output, plan_step *step, scout_
     oprec_set_shape(&rec, &plan->arena, 1, &elements);
     oprec_set_ints(&rec, &plan->arena, "input", 1, &elements);
     const making m = {.key = oprec_key(&rec, &plan->arena)};
-    step->occurrence = -1;
+    step->occurrence = step->formed = -1;
     step->tensors[0] = step->tensors[1] = output;
     step->offsets[0] = (uint64_t)t->offset;
     return find(plan, &m, &(plan_wish){NULL, NULL}, &step->op, error);

@@ -429,6 +429,47 @@ static void find_lies(const scores *s, attention_sides *a) {
     heads_lie_set(&a->lies[HEADS_OUT], out, 1, a->last.exchanged);
 }
 
+/* The one term beside those that are causal by themselves, where it is a row of keys for each sequence. */
+static tensor *padding_of(match *m, const scores *s, const attention_sides *a) {
+    tensor *found = NULL;
+    for (int k = 0; k < s->term_count; k++) {
+        const mask_term *term = &s->terms[k];
+        const mask_verdict own = mask_classify(&m->masks, m->model, term, 1, a->first.rows, a->first.cols);
+        const int64_t dims[4] = {a->cost.batch, 1, 1, a->cost.kv_len};
+        if (strcmp(own.kind, "causal") == 0 && own.window == a->mask.window) continue;
+        const bool row = term->form == MASK_ADD && !term->turned && flow_rank(term->t) == 4 &&
+                         memcmp(term->t->info->dims, dims, sizeof dims) == 0;
+        if (found || !row) return NULL;
+        found = term->t;
+    }
+    return found;
+}
+
+/* What the attention takes into itself: Where of a condition and two scalars. */
+static bool chosen_mask(const work *w, const tensor *t, work_formed *to) {
+    const node *n = t->producer;
+    if (!n || !graph_is(n, "Where") || !is_own(w, n) || n->in_count != 3 || !n->in[0]) return false;
+    if (!n->in[1] || !n->in[2] || !flow_is_scalar(n->in[1]) || !flow_is_scalar(n->in[2])) return false;
+    *to = (work_formed){"mask", "where", {n->in[0], n->in[1], n->in[2]}};
+    return true;
+}
+
+/* All that is added to the scores, or all of it that the mask's kind does not say. */
+static void tell_mask(match *m, work *w, const scores *s, const attention_sides *a) {
+    const bool padded = strcmp(a->mask.kind, "causal+padding") == 0, additive = strcmp(a->mask.kind, "additive") == 0;
+    bool added = s->added_last;
+    for (int k = 0; k < s->term_count; k++) added = added && s->terms[k].form == MASK_ADD && !s->terms[k].turned;
+    work_formed formed = {"mask", "add", {s->terms[0].t, s->term_count > 1 ? s->terms[1].t : NULL}};
+    if (added && s->term_count == 1 && (padded || additive) && chosen_mask(w, s->terms[0].t, &formed))
+        work_tell_formed(w, &formed);
+    else if (added && s->term_count == 2 && additive)
+        work_tell_formed(w, &formed);
+    else if (added && s->term_count == 1)
+        heads_tell_mask(w, s->terms[0].t);
+    else
+        heads_tell_mask(w, s->added_last && s->term_count > 1 && padded ? padding_of(m, s, a) : NULL);
+}
+
 bool match_attention(match *m, node *softmax) {
     scores s;
     attention_sides a;
@@ -446,8 +487,7 @@ bool match_attention(match *m, node *softmax) {
     cost_boundary(w);
     attention_mask_spare(m, w, &(attention_mask){a.mask, s.terms, s.term_count, a.first.rows, a.first.cols});
     heads_tell(m, w, a.lies);
-    const bool added = s.term_count == 1 && s.terms[0].form == MASK_ADD && !s.terms[0].turned && s.added_last;
     if (a.cost.scale == 0) work_tell_unknown(w, "scale");
-    heads_tell_mask(w, added ? s.terms[0].t : NULL);
+    tell_mask(m, w, &s, &a);
     return true;
 }

@@ -366,9 +366,11 @@ static tensor *up_binary(match *m, scores *s, node *n, bool turned) {
     tensor *other = flow_in(n, 1 - slot);
     double limit;
     bool fits = false;
-    if (graph_is(n, "Add"))
-        fits = add_term(s, other, MASK_ADD, turned), s->added_last = s->scale_known && s->scale == 1 && s->softcap == 0;
-    else if (graph_is(n, "Sub"))
+    if (graph_is(n, "Add")) {
+        const bool first = s->term_count == 0, plain = s->scale_known && s->scale == 1 && s->softcap == 0;
+        s->added_last = plain && (first || s->added_last);
+        fits = add_term(s, other, MASK_ADD, turned);
+    } else if (graph_is(n, "Sub"))
         fits = slot == 0 && add_term(s, other, MASK_SUB, turned);
     else if (graph_is(n, "Div"))
         fits = slot == 0 && is_factor(other) && take_factor(m, s, other, true);

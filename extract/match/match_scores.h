@@ -34,7 +34,7 @@ typedef struct scores {
     double softcap; /* 0: none */
     mask_term terms[MASK_MAX_TERMS];
     int term_count;
-    bool added_last; /* the last term is added to the scores, and nothing but the softmax follows */
+    bool added_last; /* all terms are added to the scores, and nothing but the softmax follows */
     int search_left; /* nodes that may still be looked at to tell scores from masks */
 } scores;
 

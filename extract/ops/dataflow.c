@@ -8,6 +8,8 @@
 #include "extract/ops/cost.h"
 #include "extract/ops/view.h"
 
+#include <string.h>
+
 /* A work that is no part of another one. */
 typedef struct unit {
     const work *w;
@@ -210,10 +212,19 @@ static bool is_there(const flow_builder *b, const tensor *t) {
     return is_loaded(u) || (u->root && (!u->root->producer || b->row_of[u->root->place]));
 }
 
+/* Of what is read in another order than it is stored in: all but weights are put in that order when a model is loaded.
+ */
+static bool is_put_in_order(const work *w, const cost_weight *found) {
+    const op_kind kind = w->rec.kind;
+    const bool weight = kind == OP_GEMM || kind == OP_CONV || kind == OP_RECURRENT;
+    return !weight && !found->quantized && (found->transposed || found->rearranged);
+}
+
 static void read_any(flow_builder *b, const work *w, tensor *t) {
     cost_weight found;
     const unit *u = producer_of(b, t); /* of a constant too, where what makes it is not resolved */
-    if ((!u || is_loaded(u)) && cost_trace(w, t, &found) && is_there(b, found.root)) {
+    const bool stored = (!u || is_loaded(u)) && cost_trace(w, t, &found) && !is_put_in_order(w, &found);
+    if (stored && is_there(b, found.root)) {
         read_constant(b, &found);
     } else if (is_there(b, t)) {
         read_row(b, row_of(b, t, type_of(b, t)));
@@ -309,7 +320,7 @@ static bool is_edge(const flow_builder *b, int row, bool made) {
 /* A constant lies as it is stored: transposed only where the record says it of the weight. */
 static const tensor *stored_for(const unit *u, tensor *t) {
     cost_weight found;
-    if (!cost_trace(u->w, t, &found)) return t;
+    if (!cost_trace(u->w, t, &found) || is_put_in_order(u->w, &found)) return t;
     const bool told = u->w->rec.kind == OP_GEMM && found.root == u->w->weight;
     return found.rearranged || (found.transposed && !told) ? NULL : found.root;
 }
@@ -342,6 +353,22 @@ static int row_made(const flow_builder *b, const unit *u, const work_operand *o)
     return -1;
 }
 
+/* A term that the work transposes is none: its elements lie otherwise. */
+static void add_formed(flow_builder *b, const unit *u, const work_operand *o, int place) {
+    dataflow *d = b->to;
+    const work_formed *formed = u->w->formed;
+    if (!formed || o->t || strcmp(o->name, formed->name) != 0) return;
+    dataflow_formed row = {.occurrence = d->occurrence_count, .place = place, .what = formed->what};
+    for (int k = 0; k < WORK_TERMS && formed->t[k]; k++, row.count++) {
+        tensor *t = formed->t[k];
+        row.tensors[k] = read_for(b, u, t) == t ? row_read(b, u, &(work_operand){o->name, t, false}) : -1;
+        if (row.tensors[k] < 0 || !cost_shaped(t)) return;
+        row.as[k] = t->info;
+    }
+    arena_grow(b->arena, (void **)&d->formed, &d->formed_cap, d->formed_count, sizeof *d->formed);
+    d->formed[d->formed_count++] = row;
+}
+
 static void add_operands(flow_builder *b, const unit *u) {
     dataflow *d = b->to;
     dataflow_occurrence *o = &d->occurrences[d->occurrence_count];
@@ -353,6 +380,7 @@ static void add_operands(flow_builder *b, const unit *u) {
         arena_grow(b->arena, (void **)&d->operands, &d->operand_cap, d->operand_count, sizeof *d->operands);
         d->operands[d->operand_count++] =
             operands[k].made ? row_made(b, u, &operands[k]) : row_read(b, u, &operands[k]);
+        add_formed(b, u, &operands[k], k);
     }
 }
 

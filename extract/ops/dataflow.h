@@ -43,14 +43,22 @@ typedef struct dataflow_occurrence {
     bool cut; /* what it reads, makes or does is not all known */
 } dataflow_occurrence;
 
+typedef struct dataflow_formed { /* an operand that an elementwise operator makes of tensors */
+    int occurrence, place;
+    const char *what;
+    int tensors[WORK_TERMS], count;
+    const info *as[WORK_TERMS]; /* in the dimensions that they are broadcast with */
+} dataflow_formed;
+
 typedef struct dataflow {
     dataflow_tensor *tensors;
     dataflow_occurrence *occurrences;
-    int *edges;         /* tensors */
-    int *operands;      /* tensors; -1: none, or none is known */
+    int *edges;    /* tensors */
+    int *operands; /* tensors; -1: none, or none is known */
+    dataflow_formed *formed;
     int *occurrence_of; /* by node id: dataflow_occurrence_of reads it */
     int tensor_count, occurrence_count;
-    size_t edge_count, edge_cap, operand_count, operand_cap;
+    size_t edge_count, edge_cap, operand_count, operand_cap, formed_count, formed_cap;
     int64_t weight_bytes, activation_bytes; /* the latter at most at once */
     int peak;                               /* the occurrence at which that is */
     const tensor **unmade;                  /* outputs of the model that no occurrence makes */

@@ -15,6 +15,8 @@ typedef struct work_weight {
     tensor *t;
 } work_weight;
 
+enum { WORK_TERMS = 3 };
+
 /* One of the operation's own tensors, by the name that docs/kinds_tensors.md gives it: which of the model's it is. */
 typedef struct work_operand {
     const char *name;
@@ -28,6 +30,12 @@ typedef struct work_number {
     double x;
     bool known;
 } work_number;
+
+/* One of its own tensors that is none of the model's: what an elementwise operator makes of some of them. */
+typedef struct work_formed {
+    const char *name, *what;
+    tensor *t[WORK_TERMS]; /* broadcast against each other; NULL behind the last one */
+} work_formed;
 
 /* A tensor of which less is read or written than there is: of a cache what is valid, of a table some rows. */
 typedef struct work_share {
@@ -48,7 +56,8 @@ struct work {
     work_weight *more;      /* further constants of its own; of a joined work see work_weights */
     work_operand *operands; /* as told; work_operands gives them in order */
     work_number *numbers;
-    work_share *shares; /* cost.c's own */
+    work_formed *formed; /* NULL: there is none */
+    work_share *shares;  /* cost.c's own */
     int more_count, operand_count, number_count, share_count;
     dtype precision;   /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
     bool moves_stored; /* it moves what a DequantizeLinear before it reads */
@@ -88,7 +97,8 @@ work *work_join(worklist *list, node *anchor, node *const *nodes, int node_count
 /* Adds one. Elements that lie otherwise than the operation takes them are another tensor: `t` is NULL then. */
 void work_tell(work *w, const char *name, tensor *t);
 void work_tell_made(work *w, const char *name, tensor *t);
-/* Of a work that becomes a part of it, or of itself; numbers too. */
+void work_tell_formed(work *w, const work_formed *formed);
+/* Of a work that becomes a part of it, or of itself; its numbers and what is formed, too. */
 void work_take_operands(work *w, const work *from);
 /* Beside the record; not known: nothing can compute what the model does by ops.json alone. */
 void work_tell_number(work *w, const char *name, double x);

@@ -104,6 +104,12 @@ static void add(work *w, work_operand operand) {
 void work_tell(work *w, const char *name, tensor *t) { add(w, (work_operand){name, t, false}); }
 void work_tell_made(work *w, const char *name, tensor *t) { add(w, (work_operand){name, t, true}); }
 
+void work_tell_formed(work *w, const work_formed *formed) {
+    work_tell(w, formed->name, NULL);
+    w->formed = arena_array(w->arena, work_formed, 1);
+    *w->formed = *formed;
+}
+
 static void add_number(work *w, work_number number) {
     work_number *grown = arena_array(w->arena, work_number, w->number_count + 1);
     if (w->number_count > 0) memcpy(grown, w->numbers, (size_t)w->number_count * sizeof *grown);
@@ -118,6 +124,7 @@ void work_take_operands(work *w, const work *from) {
     if (w == from) return;
     w->operands = NULL;
     w->numbers = NULL;
+    w->formed = from->formed;
     w->operand_count = w->number_count = 0;
     for (int k = 0; k < from->operand_count; k++) add(w, from->operands[k]);
     for (int k = 0; k < from->number_count; k++) add_number(w, from->numbers[k]);

@@ -4,6 +4,7 @@
 #include "extract/ops/cost.h"
 #include "extract/ops/dataflow.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MOST_BYTES = 4096 }; /* of a constant whose values are told */
@@ -73,14 +74,48 @@ static void emit_numbers(json_stream *s, const dataflow *d) {
     json_stream_close(s);
 }
 
+static void emit_formed(json_stream *s, const dataflow *d) {
+    json_stream_open(s, "formed", '[', false);
+    for (size_t k = 0; k < d->formed_count; k++) {
+        const dataflow_formed *f = &d->formed[k];
+        json_stream_open(s, NULL, '[', true);
+        json_stream_int(s, NULL, f->occurrence);
+        json_stream_int(s, NULL, f->place);
+        json_stream_text(s, NULL, f->what);
+        for (int n = 0; n < f->count; n++) {
+            json_stream_open(s, NULL, '[', false);
+            json_stream_int(s, NULL, f->tensors[n]);
+            for (int i = 0; i < f->as[n]->rank; i++) json_stream_int(s, NULL, f->as[n]->dims[i]);
+            json_stream_close(s);
+        }
+        json_stream_close(s);
+    }
+    json_stream_close(s);
+}
+
+/* The nearest number of a type of 16 bits, its exponent from `least` on, and `digits` of them behind the point. */
+static uint16_t put_half(double x, int digits, int least) {
+    const uint16_t sign = signbit(x) ? 0x8000 : 0, infinite = (uint16_t)(0x7fff >> digits << digits);
+    if (isnan(x)) return (uint16_t)(infinite | 1 << (digits - 1));
+    const double size = fabs(x);
+    if (isinf(x)) return sign | infinite;
+    const int exponent = size > 0 && ilogb(size) > least ? ilogb(size) : least;
+    const double bits = ldexp(exponent - least, digits) + nearbyint(ldexp(size, digits - exponent));
+    return sign | (bits < infinite ? (uint16_t)bits : infinite);
+}
+
 /* One element as it lies in memory, the lowest byte first; 0: of a type that is not told. */
 static size_t put_element(uint8_t *to, dtype type, const value *v, int64_t k) {
     const double real = v->f ? v->f[k] : 0;
     const float single = (float)real;
     const int64_t whole = v->i ? v->i[k] : 0;
     const size_t bytes = (size_t)dtype_get(type)->bits / 8;
+    const bool fp16 = type == DTYPE_FP16;
+    const uint16_t half = fp16 ? put_half(real, 10, -14) : type == DTYPE_BF16 ? put_half(real, 7, -126) : 0;
     if (dtype_get(type)->cls == DTYPE_CLASS_INT && v->i && bytes >= 1 && bytes <= sizeof whole)
         for (size_t b = 0; b < bytes; b++) to[b] = (uint8_t)((uint64_t)whole >> 8 * b);
+    else if ((fp16 || type == DTYPE_BF16) && v->f)
+        memcpy(to, &half, sizeof half);
     else if (type == DTYPE_FP32 && v->f)
         memcpy(to, &single, sizeof single);
     else if (type == DTYPE_FP64 && v->f)
@@ -148,6 +183,7 @@ void emit_graph(json_stream *s, const catalog *c) {
     json_stream_close(s);
     emit_unmade(s, d);
     emit_numbers(s, d);
+    emit_formed(s, d);
     emit_values(s, c);
     json_stream_close(s);
 }

@@ -80,6 +80,17 @@ typedef struct operation_number_told { /* that an occurrence computes with besid
     bool known;
 } operation_number_told;
 
+enum { OPERATION_TERMS = 3, OPERATION_TERM_RANK = 8 };
+
+typedef struct operation_formed { /* an operand that an elementwise operator makes of tensors */
+    int occurrence, place, count;
+    const char *what;
+    struct {
+        int tensor, rank; /* and its dimensions there */
+        int64_t dims[OPERATION_TERM_RANK];
+    } terms[OPERATION_TERMS];
+} operation_formed;
+
 /* What a run does, one occurrence after another (docs/formats.md). */
 typedef struct operation_flow {
     operation_tensor *tensors;
@@ -91,7 +102,8 @@ typedef struct operation_flow {
     operation_told *told; /* by tensor; this and the next ones of operation_read_whole alone */
     const char *unmade;   /* an output of the model that no occurrence makes; NULL: there is none */
     operation_number_told *numbers;
-    int number_count;
+    operation_formed *formed;
+    int number_count, formed_count;
 } operation_flow;
 
 typedef struct operation_list {

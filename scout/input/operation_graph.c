@@ -37,8 +37,9 @@ typedef struct graph_reader {
     int occurrence_count, cuts;
     operation_told *told; /* by tensor */
     operation_number_told *numbers;
+    operation_formed *formed;
     const char *unmade;
-    size_t told_cap, number_count, number_cap;
+    size_t told_cap, number_count, number_cap, formed_count, formed_cap;
     int *edges, *operands;
     operation_occurrence *occurrences;
     int64_t *begins;    /* by operation: where its places begin among all places; one more at the end */
@@ -381,6 +382,31 @@ static void read_number(graph_reader *g) {
     g->numbers[g->number_count++] = n;
 }
 
+static void read_term(graph_reader *g, operation_formed *f) {
+    int *const rank = &f->terms[f->count].rank;
+    f->terms[f->count].tensor = next_number(g, 0, (int)g->tensor_count - 1, "tensor");
+    for (json_scan_token token; (token = next(g)) != JSON_SCAN_ARRAY_END; ++*rank) {
+        if (*rank == OPERATION_TERM_RANK) REFUSE(g, "it has more than %d dimensions", OPERATION_TERM_RANK);
+        f->terms[f->count].dims[*rank] = number(g, token, 1, operation_max_dim, "dimension");
+    }
+    f->count++;
+}
+
+static void read_formed(graph_reader *g) {
+    operation_formed f = {.occurrence = next_number(g, 0, g->occurrence_count - 1, "occurrence")};
+    f.place = next_number(g, 0, OPREC_MOST_OPERANDS - 1, "place");
+    want(g, JSON_SCAN_TEXT, "its operator is not a text");
+    f.what = arena_strndup(g->r->arena, g->scan.text, g->scan.length);
+    for (json_scan_token token; (token = next(g)) != JSON_SCAN_ARRAY_END;) {
+        if (token != JSON_SCAN_ARRAY) REFUSE(g, "one of its tensors is not in a list");
+        if (f.count == OPERATION_TERMS) REFUSE(g, "it is of more than %d tensors", OPERATION_TERMS);
+        read_term(g, &f);
+    }
+    if (f.count == 0) REFUSE(g, "it is of no tensors");
+    arena_grow(g->r->arena, (void **)&g->formed, &g->formed_cap, g->formed_count, sizeof *g->formed);
+    g->formed[g->formed_count++] = f;
+}
+
 static void read_unmade(graph_reader *g) {
     json_scan_token token;
     want(g, JSON_SCAN_ARRAY, "it is not an array");
@@ -432,6 +458,8 @@ static void read_members(graph_reader *g) {
             read_unmade(g);
         } else if (g->r->whole && g->has_occurrences && is_text(g, "numbers")) {
             read_rows(g, "number", MOST_NUMBERS, read_number);
+        } else if (g->r->whole && g->has_occurrences && is_text(g, "formed")) {
+            read_rows(g, "formed operand", MOST_NUMBERS, read_formed);
         } else if (g->r->whole && g->has_tensors && is_text(g, "values")) {
             read_rows(g, "value", MOST_TENSORS, read_value);
         } else if (is_text(g, "cuts")) {
@@ -525,6 +553,8 @@ static operation_flow *make_flow(const graph_reader *g) {
     f->numbers = g->numbers;
     f->unmade = g->unmade;
     f->number_count = (int)g->number_count;
+    f->formed = g->formed;
+    f->formed_count = (int)g->formed_count;
     return f;
 }
 

@@ -88,7 +88,8 @@ class Plan:
 
 
 def weights_of(model):
-    return {t.name: t for t in model.graph.initializer}
+    constants = {n.output[0]: a.t for n in model.graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"}
+    return constants | {t.name: t for t in model.graph.initializer}
 
 
 def constants_of(plan, path, feeds):

@@ -65,12 +65,14 @@ static bool bind_all(void) {
            bind("r", r, 1, flat) == 0;
 }
 
+static float beside = 10; /* what y is the difference to */
+
 static void check_outputs(void) {
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 3; j++) {
             float sum = 0;
             for (int k = 0; k < 3; k++) sum += x[3 * i + k] * w[3 * k + j];
-            UNIT_CHECK(fabsf(r[3 * i + j] - sum) < 1e-5F && fabsf(y[3 * i + j] - (10 - sum)) < 1e-5F);
+            UNIT_CHECK(fabsf(r[3 * i + j] - sum) < 1e-5F && fabsf(y[3 * i + j] - (beside - sum)) < 1e-5F);
         }
 }
 
@@ -128,6 +130,49 @@ static void a_constant_that_is_not_told_is_the_callers(void) {
     UNIT_INT(bind("c", c, 2, (const int64_t[]){2, 3}), SCOUT_RUN_OK);
     UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
     check_outputs();
+}
+
+#define FORMED(what, terms) "[4], [-1, 2, 4]]], \"formed\": [[1, 0, \"" what "\", " terms "]], \"cuts\": [],"
+#define PLAIN               "[4], [3, 2, 4]]], \"cuts\": [],"
+
+/* c + c, and c where a condition is true. */
+static void an_operand_is_formed(void) {
+    if (!UNIT_CHECK(open_with(PLAIN, FORMED("add", "[3, 2, 3], [3, 1, 2, 3]")) == SCOUT_RUN_OK))
+        printf("it says: %s\n", error.text);
+    UNIT_INT(scout_run_plan_count(plan), 4);
+    UNIT_CHECK(bind_all());
+    beside = 20;
+    for (int k = 0; k < 2; k++) {
+        UNIT_INT(scout_run_plan_launch(plan, NULL, &error), SCOUT_RUN_OK);
+        check_outputs();
+    }
+    beside = 10;
+}
+
+static void what_is_formed_otherwise_is_refused(void) {
+    static const struct {
+        const char *to;
+        int32_t code;
+        const char *says;
+    } rows[] = {
+        {FORMED("add", "[3, 3, 2], [3, 2, 3]"), SCOUT_RUN_UNSUPPORTED, "node minus: its a is no tensor of the model"},
+        {FORMED("add", "[3, 3], [3, 2, 3]"), SCOUT_RUN_UNSUPPORTED, "node minus: its a is no tensor of the model"},
+        {FORMED("add", "[3, 2, 2, 3], [3, 2, 3]"), SCOUT_RUN_UNSUPPORTED,
+         "node minus: its a is no tensor of the model"},
+        {FORMED("add", "[0, 2, 3], [3, 2, 3]"), SCOUT_RUN_UNSUPPORTED, "node minus: its a is no tensor of the model"},
+        {FORMED("add", "[3, 2, 3]"), SCOUT_RUN_UNSUPPORTED, "node minus: its a is no tensor of the model"},
+        {FORMED("where", "[3, 2, 3], [3, 2, 3], [3, 2, 3]"), SCOUT_RUN_UNSUPPORTED,
+         "node minus: its a is no tensor of"},
+        {FORMED("rise", "[3, 2, 3], [3, 2, 3]"), SCOUT_RUN_UNSUPPORTED, "node minus: its a is no tensor of the model"},
+        {FORMED("add", "[3], [3], [3], [3]"), SCOUT_RUN_INVALID, "it is of more than 3 tensors"},
+        {FORMED("add", "[3, 1, 1, 1, 1, 1, 1, 1, 2, 3]"), SCOUT_RUN_INVALID, "it has more than 8 dimensions"},
+        {FORMED("add", "[6, 2, 3]"), SCOUT_RUN_INVALID, "its tensor is 6"},
+        {FORMED("add", "[3, 0, 3]"), SCOUT_RUN_INVALID, "its dimension is 0"},
+        {"[4], [-1, 2, 4]]], \"formed\": [[1, 0, \"add\"]], \"cuts\": [],", SCOUT_RUN_INVALID, "it is of no tensors"},
+        {FORMED("add", "3"), SCOUT_RUN_INVALID, "one of its tensors is not in a list"},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        says(open_with(PLAIN, rows[k].to), rows[k].code, rows[k].says);
 }
 
 static void what_is_not_told_is_refused(void) {
@@ -277,6 +322,8 @@ int main(void) {
     UNIT_RUN(a_model_runs);
     UNIT_RUN(what_does_not_fit_is_refused);
     UNIT_RUN(a_constant_that_is_not_told_is_the_callers);
+    UNIT_RUN(an_operand_is_formed);
+    UNIT_RUN(what_is_formed_otherwise_is_refused);
     UNIT_RUN(what_is_not_told_is_refused);
     UNIT_RUN(a_plan_names_what_runs);
     UNIT_RUN(a_group_runs_as_one);
