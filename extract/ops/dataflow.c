@@ -356,7 +356,7 @@ static int row_made(const flow_builder *b, const unit *u, const work_operand *o)
 /* A term that the work transposes is none: its elements lie otherwise. */
 static void add_formed(flow_builder *b, const unit *u, const work_operand *o, int place) {
     dataflow *d = b->to;
-    const work_formed *formed = u->w->formed;
+    const work_formed *formed = u->w->beside ? u->w->beside->formed : NULL;
     if (!formed || o->t || strcmp(o->name, formed->name) != 0) return;
     dataflow_formed row = {.occurrence = d->occurrence_count, .place = place, .what = formed->what};
     for (int k = 0; k < WORK_TERMS && formed->t[k]; k++, row.count++) {

@@ -37,6 +37,13 @@ typedef struct work_formed {
     tensor *t[WORK_TERMS]; /* broadcast against each other; NULL behind the last one */
 } work_formed;
 
+/* What a run needs to know beside operands; seldom there. */
+typedef struct work_beside {
+    work_number *numbers;
+    work_formed *formed; /* NULL: there is none */
+    int number_count;
+} work_beside;
+
 /* A tensor of which less is read or written than there is: of a cache what is valid, of a table some rows. */
 typedef struct work_share {
     const tensor *t;
@@ -55,10 +62,9 @@ struct work {
     tensor *weight;         /* the constant that is its weight (traced to the initializer); NULL where none */
     work_weight *more;      /* further constants of its own; of a joined work see work_weights */
     work_operand *operands; /* as told; work_operands gives them in order */
-    work_number *numbers;
-    work_formed *formed; /* NULL: there is none */
-    work_share *shares;  /* cost.c's own */
-    int more_count, operand_count, number_count, share_count;
+    work_beside *beside;    /* NULL: nothing */
+    work_share *shares;     /* cost.c's own */
+    int more_count, operand_count, share_count;
     dtype precision;   /* what floating types are replaced by; DTYPE_NONE: left as the model has them */
     bool moves_stored; /* it moves what a DequantizeLinear before it reads */
     bool free;         /* costs nothing at run time: a view, folded when the model is loaded, or control flow itself */

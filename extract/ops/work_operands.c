@@ -104,17 +104,24 @@ static void add(work *w, work_operand operand) {
 void work_tell(work *w, const char *name, tensor *t) { add(w, (work_operand){name, t, false}); }
 void work_tell_made(work *w, const char *name, tensor *t) { add(w, (work_operand){name, t, true}); }
 
+static work_beside *beside(work *w) {
+    if (!w->beside) w->beside = arena_zalloc(w->arena, sizeof *w->beside);
+    return w->beside;
+}
+
 void work_tell_formed(work *w, const work_formed *formed) {
     work_tell(w, formed->name, NULL);
-    w->formed = arena_array(w->arena, work_formed, 1);
-    *w->formed = *formed;
+    work_formed *kept = arena_array(w->arena, work_formed, 1);
+    *kept = *formed;
+    beside(w)->formed = kept;
 }
 
 static void add_number(work *w, work_number number) {
-    work_number *grown = arena_array(w->arena, work_number, w->number_count + 1);
-    if (w->number_count > 0) memcpy(grown, w->numbers, (size_t)w->number_count * sizeof *grown);
-    grown[w->number_count++] = number;
-    w->numbers = grown;
+    work_beside *to = beside(w);
+    work_number *grown = arena_array(w->arena, work_number, to->number_count + 1);
+    if (to->number_count > 0) memcpy(grown, to->numbers, (size_t)to->number_count * sizeof *grown);
+    grown[to->number_count++] = number;
+    to->numbers = grown;
 }
 
 void work_tell_number(work *w, const char *name, double x) { add_number(w, (work_number){name, x, true}); }
@@ -123,11 +130,11 @@ void work_tell_unknown(work *w, const char *name) { add_number(w, (work_number){
 void work_take_operands(work *w, const work *from) {
     if (w == from) return;
     w->operands = NULL;
-    w->numbers = NULL;
-    w->formed = from->formed;
-    w->operand_count = w->number_count = 0;
+    w->operand_count = 0;
+    w->beside = NULL;
     for (int k = 0; k < from->operand_count; k++) add(w, from->operands[k]);
-    for (int k = 0; k < from->number_count; k++) add_number(w, from->numbers[k]);
+    for (int k = 0; from->beside && k < from->beside->number_count; k++) add_number(w, from->beside->numbers[k]);
+    if (from->beside && from->beside->formed) beside(w)->formed = from->beside->formed;
 }
 
 tensor *work_told(const work *w, const char *name) {

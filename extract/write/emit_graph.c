@@ -59,13 +59,13 @@ static void emit_occurrence(json_stream *s, const dataflow *d, const dataflow_oc
 static void emit_numbers(json_stream *s, const dataflow *d) {
     json_stream_open(s, "numbers", '[', false);
     for (int k = 0; k < d->occurrence_count; k++) {
-        const work *w = d->occurrences[k].w;
-        for (int n = 0; n < w->number_count; n++) {
+        const work_beside *of = d->occurrences[k].w->beside;
+        for (int n = 0; of && n < of->number_count; n++) {
             json_stream_open(s, NULL, '[', true);
             json_stream_int(s, NULL, k);
-            json_stream_text(s, NULL, w->numbers[n].name);
-            if (w->numbers[n].known)
-                json_stream_real(s, NULL, w->numbers[n].x);
+            json_stream_text(s, NULL, of->numbers[n].name);
+            if (of->numbers[n].known)
+                json_stream_real(s, NULL, of->numbers[n].x);
             else
                 json_stream_null(s, NULL);
             json_stream_close(s);
