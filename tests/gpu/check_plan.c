@@ -107,14 +107,15 @@ static double number(uint64_t *state, const scout_run_plan_info *of) {
     return u * sqrt(3.0 * (double)of->as.dims[0] / (double)all);
 }
 
-/* Whole numbers choose rows, or hide nothing. */
+/* Whole numbers choose rows, or, of masks, hide nothing. */
 static void fill(const scout_run_plan_info *of, unsigned char *to, uint64_t seed) {
-    const uint64_t bytes = bytes_of(&of->as);
+    const uint64_t bytes = bytes_of(&of->as), each = size_of(of->as.type);
     uint64_t state = seed;
     memset(to, 0, bytes);
-    for (uint64_t k = 0; is_float(of->as.type) && k < bytes / size_of(of->as.type); k++)
+    for (uint64_t k = 0; is_float(of->as.type) && k < bytes / each; k++)
         put_value(to, (uint32_t)of->as.type, (int64_t)k, number(&state, of));
-    if (of->as.type == SCOUT_RUN_BOOL) memset(to, 1, bytes);
+    const bool mask = !is_float(of->as.type) && (of->as.type == SCOUT_RUN_BOOL || strstr(of->name, "mask"));
+    for (uint64_t at = 0; mask && at < bytes; at += each) to[at] = 1;
 }
 
 /* Those of one use, the same for both; an output is poisoned. */

@@ -397,9 +397,10 @@ def plans(folder):
     """The program counts by itself; each model ran, launched and in a graph."""
     said = text(f"{folder}/check_plan.txt")
     counts = re.findall(r"^(\d+) passed, (\d+) failed$", said, re.M)
-    ran = len(re.findall(r"in a graph: .* off$", said, re.M))
-    verdict(counts and counts[-1][1] == "0" and ran > 0,
-            f"plans: {ran} outputs in a graph, {counts[-1][1] if counts else 'it did not end, no'} failed")
+    ran = {os.path.basename(name) for name in re.findall(r"^ *(\S+), \S+, in a graph: .* off$", said, re.M)}
+    wanted = {os.path.basename(os.path.dirname(path)) for path in glob.glob(f"{folder}/*/ops.json")}
+    verdict(counts and counts[-1][1] == "0" and wanted and ran == wanted,
+            f"plans: {len(ran)} of {len(wanted)} plans in a graph, {counts[-1][1] if counts else 'it did not end, no'} failed")
 
 
 def runtime(folder):

@@ -67,7 +67,7 @@ declare -A limits=(
     [peers]=560 # about 50 for each of the models
     [zoo]=590 # expected: 10 s for each of 45 lists
     [runtime]=480 # 290: 20 for the tables, 60 for the launches, 150 for memcheck, 60 for PyTorch
-    [plans]=200 # expected: 10 s for each of six, and 40 for all plans
+    [plans]=300 # expected: 10 s for each of nine, and 60 for all plans
     [claims]=260 # expected: 235 at most, as LIMIT of claims.sh says
     [end_to_end]=280) # expected: 50 for each of five, half of it by PyTorch
 declare -A groups=([figures]="devices sustained bandwidth llama stream sweep burst" [agreement]="repeat agree faults trace"
@@ -468,7 +468,7 @@ part_zoo() { # a zoo with nothing known: each night has ceilings and a cache of 
 part_plans() { # whole models by libscout_run beside the CPU: by their defaults, and by the plan that was measured
     local name folders=()
     known
-    for name in bert_tiny_w mlp_sparse mobilenet_v3 resnet50_ts vit_base_ts bert_base; do
+    for name in bert_tiny_w mlp_sparse mobilenet_v3 resnet50_ts vit_base_ts bert_base gpt2_ts llama_decode_kv swin_t; do
         local folder=$part/$name
         mkdir -p "$folder.default" "$folder"
         "$BIN/extract_ops" "${ONNX:-out/onnx}/$name.onnx" -q --batch 1 --seq 64 --precision fp16 -o "$folder/ops.json" \
