@@ -138,19 +138,32 @@ static const char *slice(builder *b, const char *x, const char *path, int rank, 
     return node(b, "Slice", path, INPUTS(x, numbers(b, DIMS(from)), numbers(b, DIMS(to)), numbers(b, DIMS(rank - 1))));
 }
 
+static const char *behind(builder *b, const char *x, const char *y, const char *path) {
+    const char *name = open_node(b, "Concat", path, INPUTS(x, y));
+    onnx_int(b->onnx, "axis", -1);
+    onnx_close(b->onnx);
+    return name;
+}
+
+/* As transformers spells it: each number has its own angle, and its partner is half of them away. */
+static const char *turn(builder *b, const char *x, const char *path, int64_t rotated) {
+    const char *first = slice(b, x, text(b, "%s.first", path), 4, 0, rotated / 2);
+    const char *second = slice(b, x, text(b, "%s.second", path), 4, rotated / 2, rotated);
+    const char *partners =
+        behind(b, node(b, "Neg", text(b, "%s.neg", path), INPUTS(second)), first, text(b, "%s.partners", path));
+    const char *straight = node(b, "Mul", text(b, "%s.cos", path), INPUTS(x, text(b, "%scos", b->prefix)));
+    const char *across = node(b, "Mul", text(b, "%s.sin", path), INPUTS(partners, text(b, "%ssin", b->prefix)));
+    return node(b, "Add", path, INPUTS(straight, across));
+}
+
 /* Angles come from outside, as where a model is served. What is not rotated is put behind again. */
 static const char *rotate(builder *b, const char *x, const char *path) {
     const int64_t rotated = rotated_width(b);
     const bool all = rotated == b->v->head;
     const char *moved = all ? x : slice(b, x, text(b, "%s.rotated", path), 4, 0, rotated);
     const char *rest = all ? NULL : slice(b, x, text(b, "%s.passed", path), 4, rotated, b->v->head);
-    const char *cosine = text(b, "%scos", b->prefix), *sine = text(b, "%ssin", b->prefix);
-    moved = node(b, "RotaryEmbedding", text(b, "%s.rotary", path), INPUTS(moved, cosine, sine));
-    if (all) return moved;
-    const char *name = open_node(b, "Concat", text(b, "%s.concat", path), INPUTS(moved, rest));
-    onnx_int(b->onnx, "axis", -1);
-    onnx_close(b->onnx);
-    return name;
+    moved = turn(b, moved, text(b, "%s.rotary", path), rotated);
+    return all ? moved : behind(b, moved, rest, text(b, "%s.concat", path));
 }
 
 /* A cache of earlier keys and values is an input, and what it is with the fresh ones an output. */
@@ -291,7 +304,7 @@ static const char *embed_tokens(builder *b) {
     onnx_input(b->onnx, ids, DTYPE_INT64, DIMS(b->batch, b->tokens));
     for (int k = 0; k < 2 && rotated_width(b) > 0; k++)
         onnx_input(b->onnx, text(b, "%s%s", b->prefix, k ? "sin" : "cos"), b->read->type,
-                   DIMS(b->batch, b->tokens, rotated_width(b) / 2));
+                   DIMS(1, 1, b->tokens, rotated_width(b)));
     const char *x = lookup(b, n->tokens, b->v->vocab, ids);
     if (b->family->embedding == CONFIG_SEGMENTS) {
         const char *rows = weight(b, n->segments, ".weight", DIMS(b->v->types, b->v->hidden));
