@@ -186,14 +186,16 @@ static const scout_tensor *bind(const scout_run_plan *plan, int occurrence, plan
     return NULL;
 }
 
-/* A slice takes from the beginning of what it is given: that begins where the model's slice does. */
+/* A slice takes from the beginning of what it is given: that begins where the model's slice does. Copies of the project
+ * choose how much they move at once by where they begin; of others it is not known. */
 static bool shift_slice(const scout_run_plan *plan, plan_step *step) {
     const operation_flow *f = plan->flow;
     const int x = step->tensors[0], y = step->tensors[1];
     if (!op_is(&step->op->op, "slice")) return true;
     if (x < 0 || y < 0 || f->told[y].source != binding_owner(f, x) || f->tensors[x].lie != 0) return false;
     const int64_t bytes = dtype_bytes(f->tensors[x].type, f->told[y].offset);
-    if (bytes < f->tensors[x].offset || (uint64_t)bytes % plan->run->alignment != 0) return false;
+    const bool own = step->op->chosen.candidate->flags & SCOUT_OWN;
+    if (bytes < f->tensors[x].offset || (!own && (uint64_t)bytes % plan->run->alignment != 0)) return false;
     step->offsets[0] = (uint64_t)bytes;
     return true;
 }
