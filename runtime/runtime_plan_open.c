@@ -25,6 +25,10 @@ static int32_t read_ops(scout_run_plan *plan, const char *folder, scout_run_erro
     plan->flow = plan->list.flow;
     if (!plan->flow || !plan->flow->told)
         return runtime_say(error, SCOUT_RUN_INVALID, "%.300s/ops.json tells no dataflow that could be run", folder);
+    for (int t = 0; t < plan->flow->tensor_count; t++)
+        if (plan->flow->told[t].use == OPERATION_ASSUMED)
+            return refuse(error, plan->flow->told[t].name,
+                          "only data decide what it holds, and ops.json just assumes it");
     if (plan->flow->unmade) return refuse(error, plan->flow->unmade, "it is an output that no operation makes");
     const json_t *coverage = json_object_get(plan->list.root, "coverage");
     const json_t *first = json_array_get(json_object_get(coverage, "unresolved"), 0);

@@ -223,7 +223,7 @@ static const char *attention(builder *b, const char *x, const char *layer, int n
     return linear(b, x, text(b, "%s.%s", layer, n->out), wide, b->v->hidden, b->read->bias & CONFIG_BIAS_OUT);
 }
 
-/* The router's choice is data; each token is taken to go through its share of experts. */
+/* The router's choice is data: infer/expand.c takes it to be even. */
 static const char *experts(builder *b, const char *x, const char *layer) {
     const config_names *n = b->family->names;
     const config_values *v = b->v;
@@ -241,6 +241,7 @@ static const char *experts(builder *b, const char *x, const char *layer) {
     for (const char *const *in = INPUTS(x, chosen, gate, "", down, "", up); *in; in++) onnx_in(b->onnx, *in);
     onnx_out(b->onnx, name);
     onnx_int(b->onnx, "k", v->top_k);
+    onnx_int(b->onnx, "normalize_routing_weights", 1);
     onnx_text(b->onnx, "activation_type", b->read->activation->name);
     onnx_close(b->onnx);
     return reshape(b, name, text(b, "%s.view", path), DIMS(b->batch, b->tokens, v->hidden));

@@ -22,8 +22,9 @@ typedef enum tensor_source {
     TENSOR_INPUT,
     TENSOR_INITIALIZER,
     TENSOR_NODE,
-    TENSOR_FORMAL
-} tensor_source; /* FORMAL: input of a body */
+    TENSOR_FORMAL, /* input of a body */
+    TENSOR_ASSUMED /* nothing makes it: data decide it, and infer/expand.c takes it to be as suits its shape */
+} tensor_source;
 
 typedef struct tensor {
     const char *name; /* unique within its graph; inlined functions' tensors carry the call's path. This one and those

@@ -11,7 +11,7 @@
 enum {
     STEP_INPUTS = 7,
     STEP_OUTPUTS = 3,
-    MAX_STEPS = 24,                               /* parts of one node */
+    MAX_STEPS = 40,                               /* parts of one node */
     MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2), /* and what they make, and their constants */
     OPSET = 18 /* of ai.onnx, which the parts are written in: sizes and axes are inputs */
 };
@@ -73,6 +73,7 @@ static tensor *numbers(expansion *x, const char *what, int64_t n, const int64_t 
 static tensor *number(expansion *x, const char *what, int64_t n) { return numbers(x, what, 1, &n); }
 
 static attr int_attr(const char *name, int64_t i) { return (attr){.name = name, .kind = ATTR_INT, .i = i}; }
+static attr real_attr(const char *name, double f) { return (attr){.name = name, .kind = ATTR_FLOAT, .f = f}; }
 
 static void set_attrs(arena *a, node *n, const attr *attrs, int most) {
     for (n->attr_count = 0; n->attr_count < most && attrs[n->attr_count].name;) n->attr_count++;
@@ -115,6 +116,18 @@ static tensor *const *make(expansion *x, const step *s) {
     return x->failed ? none : n->out;
 }
 
+/* What the node becomes. */
+static void end(expansion *x, const step *s) {
+    node *n = &x->last;
+    arena *a = x->e->m->arena;
+    become(n, s->domain ? s->domain : "", s->op_type);
+    n->in = arena_array(a, tensor *, STEP_INPUTS);
+    memcpy(n->in, s->in, sizeof s->in);
+    for (n->in_count = STEP_INPUTS; n->in_count > 0 && !n->in[n->in_count - 1];) n->in_count--;
+    n->out_count = s->outputs ? s->outputs : 1;
+    set_attrs(a, n, s->attrs, (int)(sizeof s->attrs / sizeof *s->attrs));
+}
+
 static tensor *in(const expansion *x, int i) { return i < x->n->in_count ? x->n->in[i] : NULL; }
 static tensor *out(const expansion *x, int i) { return i < x->n->out_count ? x->n->out[i] : NULL; }
 static int rank_of(const tensor *t) { return t && info_shaped(t->info) ? t->info->rank : -1; }
@@ -129,6 +142,11 @@ static tensor *add(expansion *x, tensor *a, tensor *b) {
     tensor *sum = *make(x, &(step){.op_type = "Add", .in = {a, b}});
     if (sum && !info_same_shape(sum->info, a->info)) x->failed = true;
     return sum;
+}
+
+static tensor *first(expansion *x, tensor *t, int64_t count) {
+    return *make(x, &(step){.op_type = "Slice",
+                            .in = {t, number(x, "starts", 0), number(x, "ends", count), number(x, "axes", 0)}});
 }
 
 static void leave_out(expansion *x, int i) {
@@ -267,11 +285,9 @@ static void take_grouped(expansion *x) {
 
 static void take_dynamic_product(expansion *x) {
     tensor *const *found = make(x, &(step){.op_type = "DynamicQuantizeLinear", .in = {in(x, 0)}, .outputs = 3});
-    tensor *const used[STEP_INPUTS] = {found[0], in(x, 1), found[1], in(x, 2), found[2], in(x, 3), in(x, 4)};
-    become(&x->last, "com.microsoft", "MatMulIntegerToFloat");
-    x->last.in = arena_array(x->e->m->arena, tensor *, STEP_INPUTS);
-    memcpy(x->last.in, used, sizeof used);
-    x->last.in_count = STEP_INPUTS;
+    end(x, &(step){.domain = "com.microsoft",
+                   .op_type = "MatMulIntegerToFloat",
+                   .in = {found[0], in(x, 1), found[1], in(x, 2), found[2], in(x, 3), in(x, 4)}});
 }
 
 /* The tables of an embedding, and behind them scale and bias of its norm, from input 2 on. */
@@ -284,13 +300,6 @@ static tensor *table(expansion *x, int k) {
 
 static tensor *rows(expansion *x, int k, tensor *ids) {
     return *make(x, &(step){.op_type = "Gather", .in = {table(x, k), ids}});
-}
-
-/* Without ids of their own, positions are those of one sequence. */
-static tensor *first_rows(expansion *x, int k, int64_t count) {
-    return *make(x,
-                 &(step){.op_type = "Slice",
-                         .in = {table(x, k), number(x, "starts", 0), number(x, "ends", count), number(x, "axes", 0)}});
 }
 
 /* How long each sequence is; nothing is counted without a mask. */
@@ -326,21 +335,201 @@ static void take_embedding(expansion *x) {
     enum { WORDS, POSITIONS, SEGMENTS, SCALE, BIAS };
     static const int outputs[] = {1, 2};
     tensor *own = graph_is_ms(x->n, "EmbedLayerNormalization") ? in(x, POSITION_IDS) : NULL, *const ids = in(x, IDS);
+    /* without ids of their own, positions are those of one sequence */
     tensor *words = rows(x, WORDS, ids),
-           *places = own ? rows(x, POSITIONS, own) : first_rows(x, POSITIONS, dim_of(ids, 1));
+           *places = own ? rows(x, POSITIONS, own) : first(x, table(x, POSITIONS), dim_of(ids, 1));
     tensor *sum = add(x, words, places);
     if (in(x, SEGMENT_IDS)) sum = add(x, sum, rows(x, SEGMENTS, in(x, SEGMENT_IDS)));
-    tensor *const used[] = {sum, table(x, SCALE), table(x, BIAS)};
-    const attr epsilon = {.name = "epsilon", .kind = ATTR_FLOAT, .f = graph_attr_float(x->n, "epsilon", 1e-12)};
+    const step norm = {.op_type = "LayerNormalization",
+                       .in = {sum, table(x, SCALE), table(x, BIAS)},
+                       .attrs = {real_attr("epsilon", graph_attr_float(x->n, "epsilon", 1e-12))}};
     tensor *counted = out(x, outputs[0]) ? lengths(x, in(x, MASK)) : NULL;
-    become(&x->last, "", "LayerNormalization");
-    x->last.in_count = sizeof used / sizeof *used;
-    x->last.in = arena_array(x->e->m->arena, tensor *, x->last.in_count);
-    memcpy(x->last.in, used, sizeof used);
-    x->last.out_count = 1;
-    set_attrs(x->e->m->arena, &x->last, &epsilon, 1);
+    end(x, &norm);
     give(x, outputs[0], counted);
     give(x, outputs[1], sum);
+}
+
+/* ---- mixtures of experts ---- */
+
+/* Which tokens an expert gets, only data decide. Here each gets as many, of no more experts than there are choices, and
+ * where they come from and go to is assumed. */
+typedef struct experts {
+    int64_t count, used, rows; /* how many there are, and of those that are used the tokens of each */
+    int64_t tokens, top_k, hidden, inner;
+} experts;
+
+/* Inputs of the first product, the second one, and the one beside the first. */
+enum { FIRST, SECOND, BESIDE, PRODUCTS };
+static const int expert_weights[PRODUCTS] = {2, 4, 6}, expert_bias[PRODUCTS] = {3, 5, 7};
+
+static int64_t count_of(const tensor *t) { return rank_of(t) >= 0 ? info_count(t->info) : 0; }
+
+static bool is_stack(const tensor *t, int64_t count, int64_t rows, int64_t cols) {
+    return rank_of(t) == 3 && dim_of(t, 0) == count && dim_of(t, 1) == rows && dim_of(t, 2) == cols;
+}
+
+static experts find_experts(expansion *x) {
+    tensor *const tokens = in(x, 0), *const router = in(x, 1);
+    experts e = {.count = dim_of(in(x, expert_weights[FIRST]), 0),
+                 .hidden = dim_of(tokens, -1),
+                 .top_k = graph_attr_int(x->n, "k", 1)};
+    for (int k = 0; k < x->n->in_count; k++)
+        if (in(x, k) && (in(x, k)->info->inexact || in(x, k)->info->least)) x->failed = true;
+    if (x->failed || e.count < 1 || e.hidden < 1 || e.top_k < 1 || e.top_k > e.count || rank_of(tokens) < 2 ||
+        count_of(tokens) < 1 || graph_attr_int(x->n, "use_sparse_mixer", 0) != 0) {
+        x->failed = true;
+        return e;
+    }
+    e.tokens = count_of(tokens) / e.hidden;
+    e.inner = count_of(in(x, expert_weights[SECOND])) / e.count / e.hidden;
+    const int64_t choices = checked_mul(e.tokens, e.top_k);
+    e.used = choices < e.count ? choices : e.count;
+    e.rows = choices / e.used + (choices % e.used != 0);
+    if (dim_of(router, -1) != e.count || count_of(router) != checked_mul(e.tokens, e.count)) x->failed = true;
+    return e;
+}
+
+static tensor *assumed(expansion *x, const char *what, int rank, const int64_t *dims) {
+    arena *a = x->e->m->arena;
+    return new_tensor(x, arena_printf(a, "%s/%s", x->n->name, what), TENSOR_ASSUMED,
+                      info_tensor(a, DTYPE_INT32, rank, dims));
+}
+
+static tensor *reshaped(expansion *x, tensor *t, int rank, const int64_t *dims) {
+    return *make(x, &(step){.op_type = "Reshape", .in = {t, numbers(x, "shape", rank, dims)}});
+}
+
+/* Of a constant they lie where it begins; of others no program would make a copy. */
+static tensor *of_used(expansion *x, const experts *e, tensor *t) {
+    if (!t || e->used == e->count) return t;
+    if (!t->is_constant && t->source != TENSOR_INITIALIZER) x->failed = true;
+    return first(x, t, e->used);
+}
+
+/* Each expert's rows times its matrix, which older models keep as [depth, width]. */
+static tensor *expert_product(expansion *x, const experts *e, tensor *rows, int which, int64_t width) {
+    tensor *const stack = in(x, expert_weights[which]), *const bias = in(x, expert_bias[which]);
+    const int64_t depth = dim_of(rows, -1);
+    const bool turned = is_stack(stack, e->count, width, depth);
+    if (!turned && !is_stack(stack, e->count, depth, width)) x->failed = true;
+    tensor *made = *make(x, &(step){.domain = "com.microsoft",
+                                    .op_type = "FusedMatMul",
+                                    .in = {rows, of_used(x, e, stack)},
+                                    .attrs = {int_attr("transB", turned)}});
+    if (!bias) return made;
+    if (rank_of(bias) != 2 || dim_of(bias, 0) != e->count || dim_of(bias, 1) != width) x->failed = true;
+    return add(x, made, *make(x, &(step){.op_type = "Unsqueeze", .in = {of_used(x, e, bias), number(x, "axes", 1)}}));
+}
+
+static const struct activation {
+    const char *name, *domain, *op_type; /* NULL: none */
+    bool turned;                         /* x sigmoid(alpha x) */
+} activations[] = {
+    /* sorted by names */
+    {"gelu", "com.microsoft", "Gelu", false},
+    {"identity", NULL, NULL, false},
+    {"relu", "", "Relu", false},
+    {"silu", "com.microsoft", "QuickGelu", true},
+    {"swiglu", "com.microsoft", "QuickGelu", true},
+};
+
+static tensor *activated(expansion *x, const struct activation *by, tensor *t, double alpha) {
+    if (!by->op_type) return t;
+    return *make(x, &(step){.domain = by->domain,
+                            .op_type = by->op_type,
+                            .in = {t},
+                            .attrs = {by->turned ? real_attr("alpha", alpha) : (attr){.name = NULL}}});
+}
+
+/* Gate and values of one product: one beside the other, or all of one before the other. */
+static void take_halves(expansion *x, const experts *e, tensor *both, tensor *halves[2]) {
+    enum { IN_BLOCKS = 2, AXIS = 3 };
+    const int64_t pairs[] = {e->used, e->rows, e->inner, 2}, ones[] = {1, 1}, sizes[] = {e->inner, e->inner};
+    if (graph_attr_int(x->n, "swiglu_fusion", 0) == IN_BLOCKS) {
+        tensor *const *parts = split(x, both, -1, 2, sizes);
+        for (int k = 0; k < 2; k++) halves[k] = parts[k];
+        return;
+    }
+    tensor *const *parts = split(x, reshaped(x, both, sizeof pairs / sizeof *pairs, pairs), AXIS, 2, ones);
+    for (int k = 0; k < 2; k++)
+        halves[k] = *make(x, &(step){.op_type = "Squeeze", .in = {parts[k], number(x, "axes", AXIS)}});
+}
+
+static tensor *real(expansion *x, const tensor *like, const char *what, double f) {
+    arena *a = x->e->m->arena;
+    const dtype type = like ? like->info->type : DTYPE_NONE;
+    return new_tensor(x, arena_printf(a, "%s/%s", x->n->name, what), TENSOR_INITIALIZER,
+                      info_of_floats(a, type, 0, info_no_dims, &f, 1));
+}
+
+/* Both are cut, and what the gate is multiplied with is shifted. */
+static void limit(expansion *x, tensor *halves[2]) {
+    const attr *most = graph_attr(x->n, "swiglu_limit", ATTR_FLOAT);
+    const double beta = graph_attr_float(x->n, "activation_beta", 0);
+    for (int k = 0; most && k < 2; k++)
+        halves[k] = *make(x, &(step){.op_type = "Clip",
+                                     .in = {halves[k], k == 1 ? real(x, halves[k], "least", -most->f) : NULL,
+                                            real(x, halves[k], "most", most->f)}});
+    if (beta != 0) halves[1] = add(x, halves[1], real(x, halves[1], "beta", beta));
+}
+
+/* What the second product is given. */
+static tensor *expert_inner(expansion *x, const experts *e, tensor *rows) {
+    const struct activation *by = graph_row(activations, sizeof activations / sizeof *activations, sizeof *activations,
+                                            graph_attr_string(x->n, "activation_type", "relu"));
+    const bool gates = by && strcmp(by->name, "swiglu") == 0, beside = in(x, expert_weights[BESIDE]) != NULL;
+    tensor *halves[2] = {NULL, NULL};
+    if (!by) x->failed = true;
+    if (x->failed) return NULL;
+    if (gates && !beside) {
+        take_halves(x, e, expert_product(x, e, rows, FIRST, checked_mul(2, e->inner)), halves);
+    } else {
+        halves[0] = expert_product(x, e, rows, FIRST, e->inner);
+        if (beside) halves[1] = expert_product(x, e, rows, BESIDE, e->inner);
+    }
+    if (gates) limit(x, halves);
+    halves[0] = activated(x, by, halves[0], gates ? graph_attr_float(x->n, "activation_alpha", 1) : 1);
+    return halves[1] ? *make(x, &(step){.op_type = "Mul", .in = {halves[0], halves[1]}}) : halves[0];
+}
+
+/* How much each choice counts: of all experts, or among those that are chosen. */
+static tensor *expert_shares(expansion *x, const experts *e) {
+    const bool among = graph_attr_int(x->n, "normalize_routing_weights", 0) != 0;
+    step all = {.op_type = "Softmax", .in = {in(x, 1)}}, best = {.op_type = "TopK", .outputs = 2};
+    best.in[0] = among ? in(x, 1) : *make(x, &all);
+    best.in[1] = number(x, "k", e->top_k);
+    all.in[0] = *make(x, &best);
+    return among ? *make(x, &all) : all.in[0];
+}
+
+/* To the experts, through their matrices, and back: a sum of what the token's experts made. */
+static void take_experts(expansion *x) {
+    const experts e = find_experts(x);
+    const int rank = rank_of(in(x, 0)), last = rank - 1;
+    int64_t dims[INFO_MAX_RANK + 1];
+    if (x->failed || rank >= INFO_MAX_RANK) {
+        x->failed = true;
+        return;
+    }
+    tensor *shares = expert_shares(x, &e);
+    tensor *flat = last > 1 ? reshaped(x, in(x, 0), 2, (int64_t[]){e.tokens, e.hidden}) : in(x, 0);
+    tensor *taken = assumed(x, "tokens_of_experts", 2, (int64_t[]){e.used, e.rows});
+    tensor *rows = *make(x, &(step){.op_type = "Gather", .in = {flat, taken}});
+    tensor *made = expert_product(x, &e, expert_inner(x, &e, rows), SECOND, e.hidden);
+    made = reshaped(x, made, 2, (int64_t[]){checked_mul(e.used, e.rows), e.hidden});
+    for (int k = 0; k < last; k++) dims[k] = dim_of(in(x, 0), k);
+    const int places = last + (e.top_k > 1);
+    dims[last] = e.top_k;
+    made = *make(x, &(step){.op_type = "Gather", .in = {made, assumed(x, "rows_of_tokens", places, dims)}});
+    dims[places] = 1;
+    const step weighted = {.op_type = "Mul", .in = {made, reshaped(x, shares, places + 1, dims)}};
+    if (e.top_k == 1) {
+        end(x, &weighted);
+        return;
+    }
+    end(x, &(step){.op_type = "ReduceSum",
+                   .in = {*make(x, &weighted), number(x, "axes", last)},
+                   .attrs = {int_attr("keepdims", 0)}});
 }
 
 /* ---- the stage ---- */
@@ -350,22 +539,27 @@ typedef void take_fn(expansion *x);
 typedef struct operator_row {
     const char *op_type;
     take_fn *take;
-    bool projects; /* its inputs are those of no attention as long as it is not taken apart */
+    enum {
+        WHEN_KNOWN, /* as it stands it is open where its shapes are known: something else of it does not fit */
+        PROJECTS,   /* always: its inputs are those of no attention as long as it is not taken apart */
+        STAYS       /* never: then it is one work */
+    } open;
 } operator_row;
 
 static const operator_row operators[] = {
     /* sorted by names */
-    {"Attention", take_projection, true},
-    {"DecoderMaskedMultiHeadAttention", take_multi_head, false},
-    {"DecoderMaskedSelfAttention", take_projection, true},
-    {"DynamicQuantizeMatMul", take_dynamic_product, false},
-    {"EmbedLayerNormalization", take_embedding, false},
-    {"GroupQueryAttention", take_grouped, false},
-    {"MultiHeadAttention", take_multi_head, false},
-    {"PackedAttention", take_projection, true},
-    {"PackedMultiHeadAttention", take_packed_multi_head, false},
-    {"QAttention", take_quantized_projection, true},
-    {"QEmbedLayerNormalization", take_embedding, false},
+    {"Attention", take_projection, PROJECTS},
+    {"DecoderMaskedMultiHeadAttention", take_multi_head, WHEN_KNOWN},
+    {"DecoderMaskedSelfAttention", take_projection, PROJECTS},
+    {"DynamicQuantizeMatMul", take_dynamic_product, WHEN_KNOWN},
+    {"EmbedLayerNormalization", take_embedding, WHEN_KNOWN},
+    {"GroupQueryAttention", take_grouped, WHEN_KNOWN},
+    {"MoE", take_experts, STAYS},
+    {"MultiHeadAttention", take_multi_head, WHEN_KNOWN},
+    {"PackedAttention", take_projection, PROJECTS},
+    {"PackedMultiHeadAttention", take_packed_multi_head, WHEN_KNOWN},
+    {"QAttention", take_quantized_projection, PROJECTS},
+    {"QEmbedLayerNormalization", take_embedding, WHEN_KNOWN},
 };
 
 static void keep(expander *e, node *n) {
@@ -401,7 +595,7 @@ static void expand(expander *e, node *n, const operator_row *row) {
     const bool blank = rank_of(out(&x, 0)) < 0;
     x.failed = blank;
     row->take(&x);
-    if (x.failed && (row->projects || !blank)) {
+    if (x.failed && row->open != STAYS && (row->open == PROJECTS || !blank)) {
         n->whole = true;
         if (!n->unresolved) n->unresolved = "one of its parts does not fit, or is not known";
     }

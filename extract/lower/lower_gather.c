@@ -23,11 +23,6 @@ static bool is_embedding(const work *w, const cost_weight *table, bool constant)
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What belongs to some rows of a table, of all that belongs to the table. */
-static int64_t share(int64_t bytes, int64_t rows, int64_t all) {
-    return rows < all ? checked_add(checked_mul(bytes / all, rows), checked_mul(bytes % all, rows) / all) : bytes;
-}
-
 /* Where an index is no int64 the record says so. */
 static void set_index_type(work *w, const tensor *index) {
     if (index && index->info->type != DTYPE_INT64 && !cost_known(index))
@@ -43,7 +38,7 @@ static int64_t gather_set_block(work *w, int64_t rows, int64_t all) {
     if (cost_in(w, 3)) oprec_set_int(&w->rec, "zero_points", 1);
     const int64_t stored =
         checked_add(cost_bytes(w, data), checked_add(cost_bytes(w, cost_in(w, 2)), cost_bytes(w, cost_in(w, 3))));
-    return share(stored, rows, all);
+    return cost_part(stored, rows, all);
 }
 
 /* No row is read twice, so never more of them than the table has. */
@@ -59,7 +54,7 @@ static void gather_embedding(work *w, const cost_weight *table, bool constant) {
         w->weight = table->root;
         w->rec.weight_type = table->type;
     }
-    int64_t read = share(constant ? table->bytes : cost_bytes(w, data), used, all);
+    int64_t read = cost_part(constant ? table->bytes : cost_bytes(w, data), used, all);
     if (strcmp(w->node->op_type, "GatherBlockQuantized") == 0) read = gather_set_block(w, used, all);
     w->rec.bytes_read = checked_add(read, cost_bytes(w, index));
     w->rec.bytes_written = cost_bytes(w, out);

@@ -33,28 +33,27 @@ static const struct gate_form {
     const char *what;
     double (*of)(double);
     int64_t cost;
-    const char *gated; /* what it becomes when its result gates another tensor; NULL: nothing of a name */
 } gate_forms[] = {
-    {"gelu", gate_gelu, 12, "geglu"},
-    {"gelu_tanh", gate_gelu_tanh, 16, "geglu_tanh"},
-    {"quickgelu", gate_quick_gelu, 11, "quick_geglu"},
-    {"silu", gate_silu, 11, "swiglu"},
-    {"hardswish", gate_hard_swish, 5, NULL},
-    {"hardsigmoid", gate_hard_sigmoid, 3, NULL},
-    {"mish", gate_mish, 20, NULL},
-    {"softplus", gate_softplus, 12, NULL},
-    {"relu6", gate_relu6, 2, NULL},
-    {"squared_relu", gate_squared_relu, 2, NULL},
+    {"gelu", gate_gelu, 12},
+    {"gelu_tanh", gate_gelu_tanh, 16},
+    {"quickgelu", gate_quick_gelu, 11},
+    {"silu", gate_silu, 11},
+    {"hardswish", gate_hard_swish, 5},
+    {"hardsigmoid", gate_hard_sigmoid, 3},
+    {"mish", gate_mish, 20},
+    {"softplus", gate_softplus, 12},
+    {"relu6", gate_relu6, 2},
+    {"squared_relu", gate_squared_relu, 2},
 };
 enum { GATE_FORMS = sizeof gate_forms / sizeof *gate_forms };
 
-/* Operators whose whole meaning is one of the forms above, for gating. */
+/* What an activation, spelled out or one operator, becomes when its result gates another tensor. */
 static const struct {
-    const char *op_type, *gated;
+    const char *what, *gated;
     int64_t cost;
-} gate_operators[] = {
-    {"Gelu", "geglu", 13},   {"FastGelu", "geglu_tanh", 17}, {"QuickGelu", "quick_geglu", 12},
-    {"Swish", "swiglu", 12}, {"Relu", "reglu", 2},
+} gated_forms[] = {
+    {"gelu", "geglu", 13}, {"gelu_tanh", "geglu_tanh", 17}, {"quickgelu", "quick_geglu", 12}, {"silu", "swiglu", 12},
+    {"relu", "reglu", 2},
 };
 
 /* Tensors above the anchor that the formula may be one of. */
@@ -164,25 +163,17 @@ bool match_gate_activation(match *m, node *anchor) {
 }
 
 /* If t is an activation's result: its name when gated, its cost per element, its nodes added to the set. */
-static const char *gated_name(match *m, tensor *t, flow_set *set, int64_t *cost, tensor **of, bool *plain) {
+static const char *gated_name(match *m, tensor *t, flow_set *set, int64_t *cost, tensor **of) {
     work *w = t && t->producer ? work_of(m->list, t->producer) : NULL;
     if (!w) return NULL;
     w = work_top(w);
     *of = work_told(w, "operand");
     if (w->rec.kind != OP_ELEMENTWISE || !w->rec.what || w->node != t->producer) return NULL;
-    for (int f = 0; f < GATE_FORMS && w->part_count > 0; f++) {
-        if (strcmp(gate_forms[f].what, w->rec.what) != 0 || !gate_forms[f].gated) continue;
+    for (size_t f = 0; f < sizeof gated_forms / sizeof *gated_forms; f++) {
+        if (strcmp(gated_forms[f].what, w->rec.what) != 0) continue;
         for (int k = 0; k < w->node_count; k++) flow_add(set, w->nodes[k]);
-        *cost = gate_forms[f].cost + 1;
-        return gate_forms[f].gated;
-    }
-    for (size_t k = 0; k < sizeof gate_operators / sizeof *gate_operators && w->part_count == 0; k++) {
-        if (!flow_is(t->producer, gate_operators[k].op_type)) continue;
-        flow_add(set, t->producer);
-        *cost = gate_operators[k].cost;
-        *plain = !graph_attr(t->producer, "alpha", ATTR_FLOAT);
-        bool tanh_form = strcmp(graph_attr_string(t->producer, "approximate", "none"), "tanh") == 0;
-        return tanh_form ? "geglu_tanh" : gate_operators[k].gated;
+        *cost = gated_forms[f].cost;
+        return gated_forms[f].gated;
     }
     return NULL;
 }
@@ -194,9 +185,8 @@ bool match_gate_product(match *m, node *product) {
         flow_set set = {.count = 0};
         int64_t cost;
         tensor *gated = NULL; /* what the activation is of */
-        bool plain = true;
         if (!gate || !other || gate == other || !flow_same_shape(gate, other) || flow_constant(other)) continue;
-        const char *name = gated_name(m, gate, &set, &cost, &gated, &plain);
+        const char *name = gated_name(m, gate, &set, &cost, &gated);
         if (!name) continue;
         flow_add(&set, product);
         work *w = flow_join(m, &set, product);
@@ -205,7 +195,6 @@ bool match_gate_product(match *m, node *product) {
         work_tell(w, "operand", gated);
         work_tell(w, "operand", other);
         work_tell_made(w, "y", product->out[0]);
-        if (!plain) work_tell_unknown(w, "alpha");
         oprec_set_text(&w->rec, "inputs", "tensor,tensor");
         return true;
     }

@@ -25,6 +25,11 @@ int64_t cost_bytes(const work *w, const tensor *t) {
     return info_bytes(t->info);
 }
 
+int64_t cost_part(int64_t bytes, int64_t part, int64_t whole) {
+    if (part >= whole) return bytes;
+    return checked_add(checked_mul(bytes / whole, part), checked_mul(bytes % whole, part) / whole);
+}
+
 int cost_rank(const tensor *t) { return t && info_shaped(t->info) ? t->info->rank : -1; }
 
 bool cost_shaped(const tensor *t) { return cost_rank(t) >= 0; }
@@ -139,8 +144,20 @@ static bool keeps_matrix(const tensor *a, const tensor *b) {
            cost_dim(a, -2) == cost_dim(b, -2);
 }
 
+/* Of a stack of matrices the first ones, which lie where it does. */
+static bool takes_first(const work *w, const node *n, const tensor *t, const tensor *in) {
+    const value *starts = n->in_count > 1 ? cost_values(w, n->in[1]) : NULL;
+    if (!graph_is(n, "Slice") || n->in_count > 4 || !starts || cost_rank(in) < 3 || cost_rank(t) != cost_rank(in))
+        return false;
+    for (int64_t k = 0; k < starts->n; k++)
+        if (value_at(starts, k) != 0) return false;
+    for (int k = 1; k < t->info->rank; k++)
+        if (cost_dim(t, k) != cost_dim(in, k)) return false;
+    return true;
+}
+
 /* One step up from a tensor towards its initializer; NULL where the trail ends. */
-static tensor *trace_step(const tensor *t, cost_weight *found, bool *reshaped) {
+static tensor *trace_step(const work *w, const tensor *t, cost_weight *found, bool *reshaped) {
     const node *n = t->producer;
     tensor *in = n && n->in_count > 0 ? n->in[0] : NULL;
     if (!in) return NULL;
@@ -156,6 +173,11 @@ static tensor *trace_step(const tensor *t, cost_weight *found, bool *reshaped) {
         found->scales = n->in_count > 1 ? n->in[1] : NULL;
         found->zero_points = n->in_count > 2 ? n->in[2] : NULL;
         found->block_size = graph_attr_int(n, "block_size", 0);
+        return in;
+    }
+    if (takes_first(w, n, t, in)) {
+        found->part = checked_mul(found->part, cost_dim(t, 0));
+        found->whole = checked_mul(found->whole, cost_dim(in, 0));
         return in;
     }
     if (!graph_is(n, "Transpose")) return NULL;
@@ -174,11 +196,11 @@ const node *cost_passed(const work *w, const tensor *t) {
 }
 
 bool cost_trace(const work *w, tensor *t, cost_weight *found) {
-    *found = (cost_weight){.root = t};
+    *found = (cost_weight){.root = t, .part = 1, .whole = 1};
     if (!t || (!t->is_constant && t->source != TENSOR_INITIALIZER)) return false;
     bool reshaped = false;
     for (int steps = 0; steps < 64; steps++) {
-        tensor *up = trace_step(found->root, found, &reshaped);
+        tensor *up = trace_step(w, found->root, found, &reshaped);
         if (!up) break;
         found->root = up;
     }
@@ -189,6 +211,7 @@ bool cost_trace(const work *w, tensor *t, cost_weight *found) {
     found->type = cost_type(w, stored);
     found->bytes = checked_add(cost_bytes(w, stored),
                                checked_add(cost_bytes(w, found->scales), cost_bytes(w, found->zero_points)));
+    if (found->quantized) found->bytes = cost_part(found->bytes, found->part, found->whole);
     return true;
 }
 
@@ -252,8 +275,7 @@ void cost_share(work *w, const tensor *t, int64_t part, int64_t whole) {
 /* Counting by parts, and never taking away what was not counted, keeps sums from going below zero. */
 static int64_t shared(const work *w, const tensor *t, int64_t bytes) {
     const work_share *s = share_of(w, t);
-    if (!s || s->whole < 1) return bytes;
-    return checked_add(checked_mul(bytes / s->whole, s->part), checked_mul(bytes % s->whole, s->part) / s->whole);
+    return s ? cost_part(bytes, s->part, s->whole) : bytes;
 }
 
 static bool leaves(const work *w, const tensor *t) {

@@ -7,6 +7,8 @@
 dtype cost_type(const work *w, const tensor *t);    /* element type under the work's precision; DTYPE_NONE for NULL */
 int64_t cost_bytes(const work *w, const tensor *t); /* packed bytes under the work's precision; 0 for NULL or unknown */
 
+int64_t cost_part(int64_t bytes, int64_t part, int64_t whole); /* so much of them; where part is not below whole, all */
+
 /* Bytes of the whole work: each distinct tensor that comes from outside is read once, each one that leaves is written
  * once. What a joined work keeps inside costs nothing; known integers (shapes, axes, sizes) are not data. Sets
  * rec.bytes_read and rec.bytes_written. */
@@ -28,6 +30,7 @@ typedef struct cost_weight {
     int64_t block_size;           /* of the scales; 0: one per channel or for all */
     const node *dequantize;       /* that DequantizeLinear */
     bool swapped;                 /* as `transposed`, but between it and the use */
+    int64_t part, whole;          /* the first ones of a stack of matrices: so many of so many; 1 of 1: all */
 } cost_weight;
 bool cost_trace(const work *w, tensor *t, cost_weight *found); /* false: t is not a constant */
 /* The DequantizeLinear that w reads past, for it takes t as it was stored; NULL where it takes t itself. */

@@ -136,6 +136,7 @@ static void find_captures(flow_builder *b) {
 static dataflow_kind kind_of(const flow_builder *b, const tensor *t) {
     if (t->source == TENSOR_INPUT) return DATAFLOW_INPUT;
     if (t->source == TENSOR_FORMAL) return DATAFLOW_STATE;
+    if (t->source == TENSOR_ASSUMED) return DATAFLOW_ASSUMED;
     if (t->source == TENSOR_INITIALIZER || t->blob) return DATAFLOW_WEIGHT;
     const unit *u = producer_of(b, t);
     if (u ? is_loaded(u) : t->is_constant) return DATAFLOW_CONSTANT;

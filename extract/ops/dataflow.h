@@ -10,6 +10,7 @@ typedef enum dataflow_kind {
     DATAFLOW_WEIGHT,     /* stored in the model */
     DATAFLOW_CONSTANT,   /* computed when the model is loaded */
     DATAFLOW_STATE,      /* what a body is given by the loop around it */
+    DATAFLOW_ASSUMED,    /* decided by data in a way that the model's graph does not tell */
     DATAFLOW_ACTIVATION, /* made by an occurrence */
     DATAFLOW_OUTPUT      /* made by an occurrence, and an output of the model */
 } dataflow_kind;

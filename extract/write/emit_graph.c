@@ -10,8 +10,9 @@
 enum { MOST_BYTES = 4096 }; /* of a constant whose values are told */
 
 static const char *const kinds[] = {
-    [DATAFLOW_INPUT] = "input", [DATAFLOW_WEIGHT] = "weight",         [DATAFLOW_CONSTANT] = "constant",
-    [DATAFLOW_STATE] = "state", [DATAFLOW_ACTIVATION] = "activation", [DATAFLOW_OUTPUT] = "output",
+    [DATAFLOW_INPUT] = "input",   [DATAFLOW_WEIGHT] = "weight",   [DATAFLOW_CONSTANT] = "constant",
+    [DATAFLOW_STATE] = "state",   [DATAFLOW_ASSUMED] = "assumed", [DATAFLOW_ACTIVATION] = "activation",
+    [DATAFLOW_OUTPUT] = "output",
 };
 
 static void emit_tensor(json_stream *s, const dataflow_tensor *t) {

@@ -59,7 +59,8 @@ typedef enum operation_use {
     OPERATION_CONSTANT,
     OPERATION_STATE,
     OPERATION_ACTIVATION,
-    OPERATION_OUTPUT
+    OPERATION_OUTPUT,
+    OPERATION_ASSUMED /* data decide it, in a way that the file does not tell */
 } operation_use;
 
 /* What is told of a tensor to what runs the model. */

@@ -13,7 +13,7 @@
 
 enum { MOST_TENSORS = 1000000, MOST_OCCURRENCES = 1000000, MOST_EDGES = 4000000, DEPTH = 8 };
 
-static const char *const kind_names[] = {"input", "weight", "constant", "state", "activation", "output"};
+static const char *const kind_names[] = {"input", "weight", "constant", "state", "activation", "output", "assumed"};
 enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
 typedef struct graph_tensor {
@@ -88,7 +88,7 @@ static uint8_t read_tensor_kind(graph_reader *g) {
     want(g, JSON_SCAN_TEXT, "its kind is not a text");
     for (int k = 0; k < KINDS; k++)
         if (is_text(g, kind_names[k])) return (uint8_t)k;
-    REFUSE(g, "its kind is not input, weight, constant, state, activation or output");
+    REFUSE(g, "its kind is not input, weight, constant, state, activation, output or assumed");
 }
 
 static uint8_t read_tensor_type(graph_reader *g) {

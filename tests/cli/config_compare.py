@@ -9,14 +9,14 @@ import sys
 
 BESIDE = {"id", "nodes", "weights", "parts", "bytes_read", "bytes_written", "count"}
 with open(sys.argv[2], encoding="utf-8") as config_file:
-    EXPERTS = '"moe"' in config_file.read()
+    EXPERTS = '"assumed"' in config_file.read()
 TOTALS = ("macs",) if EXPERTS else ("macs", "flops")
 
 
 def is_compared(op):
     if not EXPERTS:
         return True
-    return "weight_dtype" in op and op.get("what") != "moe" or op["op"] in ("attention", "rotary", "embedding")
+    return "weight_dtype" in op and "batch" not in op or op["op"] in ("attention", "rotary")
 
 
 def listed(path):

@@ -195,8 +195,22 @@ SAYS = [
     ("integer to float", 21, [("MatMulIntegerToFloat", [x(8, 64, **U8), w(64, 32, **U8), x(1), w(1)], 1, {}, MS)], "gemm", dict(quant="dynamic")),
     ("lstm weights", 21, [("LSTM", [*LSTM, w(1, 64), None, None, None, w(1, 24)], 1, dict(hidden_size=8), "")],
      "recurrent", dict(bias=1, peephole=1, returns="y", more=["recurrence", "bias", "peephole"])),
-    ("experts", 21, [("MoE", [x(10, 64), x(10, 8), w(8, 64, 128), w(8, 128), w(8, 128, 64), w(8, 64)], 1, dict(k=2), MS)],
-     "gemm", dict(bias=1, experts=8, top_k=2, more=["fc1_bias", "fc2", "fc2_bias"])),
+    *((f"experts {what}", 21, [("MoE", [x(12, 64), x(12, 8), *weights], 1, dict(k=2), MS)], "gemm",
+       dict(batch=8, layout=layout, shape=[3, 128, 64], weight_dtype="fp32", all_macs=24 * 2 * 64 * 128, parameters=8 * (2 * 64 * 128 + 128 + 64),
+            bytes_read=8 * (128 + 3) * 64 * 4))
+      for what, layout, weights in (("by width", "nt", [w(8, 128, 64), w(8, 128), w(8, 64, 128), w(8, 64)]),
+                                    ("by depth", "nn", [w(8, 64, 128), w(8, 128), w(8, 128, 64), w(8, 64)]))),
+    ("more experts than choices", 21, [("MoE", [x(3, 64), x(3, 8), w(8, 128, 64), None, w(8, 64, 128)], 1, dict(k=2), MS)], "gemm",
+     dict(batch=6, shape=[1, 128, 64], all_macs=6 * 2 * 64 * 128, parameters=8 * 2 * 64 * 128, bytes_read=6 * (128 + 1) * 64 * 4)),
+    ("experts stored in bytes", 21,
+     [("DequantizeLinear", [w(8, 128, 64, **I8), w(8, 128, 2)], 1, dict(axis=2, block_size=32), ""),
+      ("MoE", [x(3, 64), x(3, 8), "n0_out0", None, w(8, 64, 128)], 1, dict(k=2), MS)], "gemm",
+     dict(batch=6, weight_dtype="int8", block_size=32, bytes_read=6 * (128 * 64 + 128 * 2 * 4 + 64 * 4))),
+    *((f"experts {what}", 21, [("MoE", [x(*rows, 64), x(12, 8), *weights], 1, attributes, MS)], "gemm",
+       dict(what="moe", shape=shape, experts=8, top_k=2, more=["fc2"], all_macs=24 * 2 * 64 * 128))
+      for what, rows, weights, attributes, shape in (
+          ("of another choice", [12], [w(8, 128, 64), None, w(8, 64, 128)], dict(k=2, use_sparse_mixer=1), [24, 128, 64]),
+          ("of an activation that is not known", [12], [w(8, 128, 64), None, w(8, 64, 128)], dict(k=2, activation_type="snake"), [24, 128, 64]))),
     ("packed experts", 21, [("QMoE", [x(10, 64), x(10, 8), w(8, 128, 32, **U8), w(8, 128), None, w(8, 64, 64, **U8), w(8, 64)], 1, dict(k=2), MS)],
      "gemm", dict(parameters=2 * 8 * 128 * 64 + 8 * 192, more=["scales", "fc2", "fc2_scales"])),
     ("product with bias", 21, [("Gemm", [x(8, 64), w(64, 32), w(32)], 1, {}, "")], "gemm", dict(bias="n", more=["bias"])),
@@ -227,6 +241,8 @@ STRIDES = dict(q_layout=[480, 8, 96], k_layout=[480, 8, 96], v_layout=[480, 8, 9
 U8_INPUT = [x(2, 5, 32, **U8), w(32, 96, **U8), w(96), w(1), w(1), None, c(0, np.uint8), c(0, np.uint8)]
 TABLES = [w(9, 16), w(7, 16), w(2, 16), w(16), w(16)]
 BYTES = [w(9, 16, **U8), w(7, 16, **U8), w(2, 16, **U8), w(16, **U8), w(16, **U8), None]
+CHOSEN, BACK = "reduce.topk [12, 2]", ["embedding [24, 64]", "elementwise.mul [12, 2, 64]", "reduce.sum [768, 2]"]
+MATRICES = [w(4, 128, 64), None, w(4, 64, 128)]
 IDS = [x(2, 5, dtype=np.int32), x(2, 5, dtype=np.int32)]
 EMBEDDED = ["embedding [10, 16]", "elementwise.add [2, 5, 16]", "embedding [10, 16]", "elementwise.add [2, 5, 16]"]
 PARTS = [
@@ -265,6 +281,20 @@ PARTS = [
      dict(bias=1)),
     ("dynamic product", "DynamicQuantizeMatMul", [x(2, 5, 8), w(8, 6, **U8), w(1), c([0], np.uint8), w(6)], 1, {},
      ["quantize.dynamic [2, 5, 8]", "gemm [10, 6, 8]"], dict(quant="dynamic", bias="n", macs=480)),
+    ("experts", "MoE", [x(12, 64), x(12, 4), *MATRICES], 1, dict(k=2),
+     ["softmax [12, 4]", CHOSEN, "embedding [24, 64]", "gemm [6, 128, 64]", "elementwise.relu [4, 6, 128]", "gemm [6, 64, 128]", *BACK], {}),
+    ("experts, shares among the chosen", "MoE", [x(3, 4, 64), x(12, 4), *MATRICES], 1, dict(k=2, normalize_routing_weights=1, activation_type="identity"),
+     [CHOSEN, "softmax [12, 2]", "embedding [24, 64]", "gemm [6, 128, 64]", "gemm [6, 64, 128]", BACK[0], "elementwise.mul [3, 4, 2, 64]", BACK[2]], {}),
+    ("experts, gated", "MoE", [x(12, 64), x(12, 4), *MATRICES, None, w(4, 128, 64)], 1, dict(k=2, activation_type="silu"),
+     ["softmax [12, 4]", CHOSEN, "embedding [24, 64]", "gemm [6, 128, 64]", "gemm [6, 128, 64]", "elementwise.swiglu [4, 6, 128]", "gemm [6, 64, 128]", *BACK], {}),
+    *((f"experts, gate and values in one {what}", "MoE", [x(12, 64), x(12, 4), w(4, 256, 64), w(4, 256), w(4, 64, 128)], 1,
+       dict(k=2, activation_type="swiglu", swiglu_fusion=fusion, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0),
+       ["softmax [12, 4]", CHOSEN, "embedding [24, 64]", "gemm [6, 256, 64]", "elementwise.add [4, 6, 256]", f"move.split {split}",
+        *["elementwise.clip [4, 6, 128]"] * 2, "elementwise.add [4, 6, 128]", "elementwise.quick_geglu [4, 6, 128]", "gemm [6, 64, 128]", *BACK], {})
+      for what, fusion, split in (("by turns", 1, [4, 6, 128, 2]), ("in blocks", 2, [4, 6, 256]))),
+    ("one expert each", "MoE", [x(12, 64), x(12, 4), *MATRICES], 1, dict(activation_type="gelu"),
+     ["softmax [12, 4]", "reduce.topk [12, 1]", "embedding [12, 64]", "gemm [3, 128, 64]", "elementwise.gelu [4, 3, 128]", "gemm [3, 64, 128]",
+      "embedding [12, 64]", "elementwise.mul [12, 64]"], {}),
 ]
 
 # input size, kernel, stride, dilation, attributes of a transposed convolution: its output must follow from the record
@@ -295,7 +325,7 @@ def check_says(run, opset, nodes, kind, wanted):
     op = next((o for o in entries(found) if o["op"] == kind), None)
     if op is None:
         return f"no {kind}"
-    got = dict(op, parameters=found["totals"]["parameters"])
+    got = dict(op, parameters=found["totals"]["parameters"], all_macs=found["totals"]["macs"])
     got["more"] = [m["role"] for m in (op.get("weights") or [{}])[0].get("more", [])]
     wrong = {k: (got.get(k), v) for k, v in wanted.items() if got.get(k) != v}
     return f"is and should be: {wrong}" if wrong else None

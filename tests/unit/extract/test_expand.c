@@ -140,6 +140,63 @@ static void every_output_keeps_its_tensor(void) {
     bench_end();
 }
 
+static node *experts(int64_t tokens, int64_t count, int64_t k) {
+    node *n = NODE("com.microsoft", "MoE", f(DIMS(tokens, 16)), f(DIMS(tokens, 16)), f(DIMS(tokens, count)),
+                   bench_weight(DTYPE_FP32, DIMS(count, 24, 16)), NULL, bench_weight(DTYPE_FP32, DIMS(count, 16, 24)));
+    bench_int(n, "k", k);
+    return n;
+}
+
+/* Five choices of two tokens each, of twelve experts: no more than ten are used. */
+static void experts_get_as_many_tokens_each(void) {
+    bench_begin();
+    node *n = experts(2, 12, 5);
+    tensor *result = n->out[0];
+    const tensor *const router = n->in[1];
+    expand();
+    UNIT_INT(b.model.node_count, 13);
+    UNIT_TEXT(n->op_type, "ReduceSum");
+    UNIT_CHECK(!n->unresolved && n->out[0] == result && b.model.nodes[12] == n);
+    is_node(0, "Softmax", "MoE_0/Softmax");
+    UNIT_CHECK(b.model.nodes[0]->in[0] == router);
+    int assumed = 0;
+    for (int64_t k = 0; k < b.model.tensor_count; k++) {
+        const tensor *t = b.model.tensors[k];
+        if (t->source != TENSOR_ASSUMED) continue;
+        assumed++;
+        UNIT_CHECK(!t->producer && t->user_count == 1 && graph_is(t->users[0], "Gather"));
+        UNIT_INT(info_count(t->info), 10);
+    }
+    UNIT_INT(assumed, 2);
+    check_order();
+    bench_end();
+}
+
+static void experts_that_do_not_fit_stay(void) {
+    bench_begin();
+    node *const none = experts(2, 4, 0), *const few = experts(2, 4, 5), *const of_others = experts(2, 4, 2),
+                *const wide = experts(2, 4, 2), *const bare = experts(2, 4, 2), *const empty = experts(0, 4, 2),
+                *const without = experts(2, 0, 1), *const computed = experts(1, 4, 2), *const open = experts(2, 4, 2),
+                *const huge = experts((int64_t)1 << 54, (int64_t)1 << 50, (int64_t)1 << 50);
+    info *upper = info_tensor(&b.arena, DTYPE_FP32, DIMS(2, 16));
+    upper->inexact = true;
+    of_others->in[1] = f(DIMS(2, 5));
+    wide->in[4] = bench_weight(DTYPE_FP32, DIMS(4, 16, 25));
+    bare->in[0] = f(0, NULL);
+    computed->in[4] = f(DIMS(4, 16, 24));
+    open->in[0] = f(DIMS(2, 16));
+    open->in[0]->info = upper;
+    const int64_t nodes = b.model.node_count;
+    expand();
+    UNIT_INT(b.model.node_count, nodes);
+    const node *const all[] = {none, few, of_others, wide, bare, empty, without, computed, open, huge};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        UNIT_TEXT(all[k]->op_type, "MoE");
+        UNIT_CHECK(!all[k]->unresolved && !all[k]->whole);
+    }
+    bench_end();
+}
+
 int main(void) {
     UNIT_RUN(parts_stand_before_the_node);
     UNIT_RUN(names_of_the_model_are_not_taken_again);
@@ -147,5 +204,7 @@ int main(void) {
     UNIT_RUN(a_node_stays_without_what_its_parts_need);
     UNIT_RUN(parts_stand_in_the_body_of_their_node);
     UNIT_RUN(every_output_keeps_its_tensor);
+    UNIT_RUN(experts_get_as_many_tokens_each);
+    UNIT_RUN(experts_that_do_not_fit_stay);
     return unit_end();
 }

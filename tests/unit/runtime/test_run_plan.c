@@ -198,6 +198,8 @@ static void what_is_not_told_is_refused(void) {
         {"\"cuts\": []", "\"cuts\": [], \"unmade\": [\"x\", \"w\"]", SCOUT_RUN_UNSUPPORTED,
          "tensor x: it is an output that no operation makes"},
         {"\"cuts\": []", "\"cuts\": [], \"unmade\": [3]", SCOUT_RUN_INVALID, "an output is not a name"},
+        {"\"x\", \"input\"", "\"x\", \"assumed\"", SCOUT_RUN_UNSUPPORTED,
+         "tensor x: only data decide what it holds, and ops.json just assumes it"},
         {"\"cuts\": []", "\"cuts\": [0]", SCOUT_RUN_UNSUPPORTED, "sizes or operators are not all known"},
         {"\"graph\"", "\"other\"", SCOUT_RUN_INVALID, "tells no dataflow"},
     };
