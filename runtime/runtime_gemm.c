@@ -86,23 +86,26 @@ static bool set_epilogue(const runtime_call *call, oprec *rec, scout_run_error *
     return runtime_refuse(error, "residual: expected the sizes of c, without gaps");
 }
 
-/* Scales come in rows of blocks along K, for each column of b; zero points likewise. One for a column of bytes is as
- * QDQ has it. */
+/* Scales come in rows of blocks along K, for each column of b and product of a batch; zero points likewise. One for a
+ * column of bytes is as QDQ has it. */
 static bool set_blocks(const runtime_call *call, oprec *rec, scout_run_error *error) {
     const scout_run_tensor *scales = call->tensors[SCALES], *zeros = call->tensors[ZEROS];
-    const int64_t n = rec->shape[1], k = rec->shape[2];
+    const int64_t n = rec->shape[1], k = rec->shape[2], batch = oprec_int(rec, "batch", 1);
+    const int lead = batch > 1;
     if (!scales) return !zeros || runtime_refuse(error, "zeros: expected scales beside them");
-    if (scales->rank != 2 || scales->dims[0] != n || k % scales->dims[1] != 0 || !runtime_dense(scales))
-        return runtime_refuse(error, "scales: expected [N, blocks along K] without gaps");
+    if (scales->rank != 2 + lead || (lead && scales->dims[0] != batch) || scales->dims[lead] != n ||
+        k % scales->dims[lead + 1] != 0 || !runtime_dense(scales))
+        return runtime_refuse(error, lead ? "scales: expected [batch, N, blocks along K] without gaps"
+                                          : "scales: expected [N, blocks along K] without gaps");
     const bool bytes = rec->weight_type == DTYPE_INT8 || rec->weight_type == DTYPE_UINT8;
-    if (bytes && scales->dims[1] == 1)
+    if (bytes && scales->dims[lead + 1] == 1)
         oprec_set_text(rec, "weight_scales", "channel");
     else
-        oprec_set_int(rec, "block_size", k / scales->dims[1]);
+        oprec_set_int(rec, "block_size", k / scales->dims[lead + 1]);
     if (!zeros) return true;
     oprec_set_int(rec, "zero_points", 1);
-    if ((dtype)zeros->type == rec->weight_type && zeros->rank == 2 && zeros->dims[0] == n &&
-        zeros->dims[1] == scales->dims[1] && runtime_dense(zeros))
+    if ((dtype)zeros->type == rec->weight_type && zeros->rank == scales->rank &&
+        memcmp(zeros->dims, scales->dims, (size_t)scales->rank * sizeof scales->dims[0]) == 0 && runtime_dense(zeros))
         return true;
     return runtime_refuse(error, "zeros: expected the sizes of scales and the type of b, without gaps");
 }

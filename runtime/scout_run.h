@@ -161,7 +161,8 @@ typedef struct scout_run_gemm_more { /* what is NULL or 0 is not there */
     const char *activation;           /* "relu", "gelu", "gelu_tanh", "silu", …: docs/kinds_tensors.md */
     const scout_run_tensor *bias;     /* [N], [M,1], [1] or [M,N] */
     const scout_run_tensor *residual; /* as c */
-    const scout_run_tensor *scales;   /* of a weight b of 4 or 8 bits beside floats: [N, blocks along K] */
+    const scout_run_tensor *scales;   /* of a weight b of 4 or 8 bits beside floats: [N, blocks along K],
+                                       * of a batch of them [batch, N, blocks along K] */
     const scout_run_weight *packed;   /* of the constant side, or of its zeros; that one's data is not read then */
     const scout_run_tensor *zeros;    /* as scales, of the type of b: what is taken off its numbers */
 } scout_run_gemm_more;

@@ -29,7 +29,7 @@ __device__ double check_a(const kernels_gemm &g, int64_t p, int64_t i, int64_t k
 __device__ double check_b(const kernels_gemm &g, int64_t p, int64_t k, int64_t j) {
     const double number = values_at(g.b, g.type_b, p * g.stride_b + (g.trans_b ? j * g.ldb + k : k * g.ldb + j));
     if (!g.scales) return number;
-    const int64_t block = j * (g.k / g.block) + k / g.block;
+    const int64_t block = (p * g.n + j) * (g.k / g.block) + k / g.block;
     return values_at(g.scales, g.type_scales, block) * (number - (g.zeros ? values_at(g.zeros, g.type_b, block) : 0));
 }
 

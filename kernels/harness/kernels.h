@@ -67,14 +67,14 @@ cudaError_t kernels_special(uint64_t operations, uint64_t *done, void *sink, int
 cudaError_t kernels_transpose(void *to, const void *from, int element, int64_t rows, int64_t cols, int64_t ld_from,
                               int64_t ld_to, int64_t stride_from, int64_t stride_to, int64_t matrices,
                               cudaStream_t stream);
-/* A weight of 4 or 8 bits in blocks along k. It lies as [n][k] (columns_first) or as [k][n], rows `ld` numbers apart.
- */
+/* Weights of 4 or 8 bits in blocks along k. Each lies as [n][k] (columns_first) or as [k][n], rows `ld` numbers apart,
+ * and one begins where the one before ends. */
 typedef struct kernels_blocks {
-    const void *numbers, *zeros; /* zeros: [n][k / block], of the numbers' type; NULL: none */
-    const void *scales;          /* [n][k / block]; NULL: 1 */
+    const void *numbers, *zeros; /* zeros: [matrices][n][k / block], of the numbers' type; NULL: none */
+    const void *scales;          /* [matrices][n][k / block]; NULL: 1 */
     uint32_t type, type_scales;
     int columns_first;
-    int64_t n, k, ld, block;
+    int64_t n, k, ld, block, matrices;
 } kernels_blocks;
 /* As floats of `type` (fp16, bf16 or fp32), each where it lay. */
 cudaError_t kernels_widen(void *to, uint32_t type, const kernels_blocks *weight, cudaStream_t stream);
@@ -94,7 +94,7 @@ typedef struct kernels_gemm {
     int trans_a, trans_b;
     uint32_t type_a, type_b, type_c;
     const void *a, *b;
-    const void *scales, *zeros; /* of a b of few bits: [n][k / block]; NULL: none */
+    const void *scales, *zeros; /* of a b of few bits: [batch][n][k / block]; NULL: none */
     uint32_t type_scales;       /* zeros are of b's type */
     int64_t block;
     const void *bias; /* NULL: none; element [i][j] of product p at p * bias_p + i * bias_i + j * bias_j */

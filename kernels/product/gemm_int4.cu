@@ -336,7 +336,7 @@ extern "C" int gemm_int4_prepare(const gemm_shape *shape, const gemm_int4_config
 extern "C" int gemm_int4_zeros(const gemm_int4_plan *plan, const void *zeros, void *halves, void *stream) {
     const gemm_shape *const s = &plan->shape;
     const int64_t blocks = s->k / s->block_size;
-    const kernels_blocks table = {zeros, nullptr, nullptr, (uint32_t)s->type_b, 0, 1, s->n, blocks, blocks, 1};
+    const kernels_blocks table = {zeros, nullptr, nullptr, (uint32_t)s->type_b, 0, 1, s->n, blocks, blocks, 1, 1};
     return kernels_widen(halves, GEMM_FP16, &table, (cudaStream_t)stream);
 }
 

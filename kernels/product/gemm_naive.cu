@@ -38,17 +38,19 @@ template <typename T> __global__ void naive_blocks(const naive_job job) {
     const int64_t n = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
     const int64_t step_a = s.trans_a ? s.lda : 1, step_b = s.trans_b ? 1 : s.ldb, blocks = s.k / s.block_size;
     if (n >= s.n) return;
-    for (int64_t m = blockIdx.y; m < s.m; m += gridDim.y) {
-        const int64_t at_a = m * (s.trans_a ? 1 : s.lda), at_b = n * (s.trans_b ? s.ldb : 1);
-        float sum = 0;
-        for (int64_t k = 0; k < s.k; k++) {
-            const int64_t block = n * blocks + k / s.block_size;
-            const double zero = job.zeros ? values_at(job.zeros, (uint32_t)s.type_b, block) : 0;
-            const float w = (float)(values_at(job.b, (uint32_t)s.type_b, at_b + k * step_b) - zero);
-            sum = fmaf(element<T>(job.a, at_a + k * step_a), w * element<T>(job.scales, block), sum);
+    for (int64_t z = blockIdx.z; z < s.batch; z += gridDim.z)
+        for (int64_t m = blockIdx.y; m < s.m; m += gridDim.y) {
+            const int64_t at_a = z * s.stride_a + m * (s.trans_a ? 1 : s.lda);
+            const int64_t at_b = z * s.stride_b + n * (s.trans_b ? s.ldb : 1);
+            float sum = 0;
+            for (int64_t k = 0; k < s.k; k++) {
+                const int64_t block = (z * s.n + n) * blocks + k / s.block_size;
+                const double zero = job.zeros ? values_at(job.zeros, (uint32_t)s.type_b, block) : 0;
+                const float w = (float)(values_at(job.b, (uint32_t)s.type_b, at_b + k * step_b) - zero);
+                sum = fmaf(element<T>(job.a, at_a + k * step_a), w * element<T>(job.scales, block), sum);
+            }
+            ((T *)job.c)[z * s.stride_c + m * s.ldc + n] = gemm::from_float<T>(sum);
         }
-        ((T *)job.c)[m * s.ldc + n] = gemm::from_float<T>(sum);
-    }
 }
 
 /* Integers add exactly. */
@@ -105,7 +107,7 @@ extern "C" int gemm_naive_launch(const gemm_shape *shape, const void *a, const v
     const bool blocks = is_few_bits(s->type_b) && s->type_a != s->type_b;
     if (!kernel || s->m < 1 || s->n < 1 || s->k < 1 || s->batch < 1 || s->n > (int64_t)128 * INT32_MAX)
         return cudaErrorInvalidValue;
-    if (blocks && (!scales || s->batch != 1 || s->block_size < 1 || s->k % s->block_size)) return cudaErrorInvalidValue;
+    if (blocks && (!scales || s->block_size < 1 || s->k % s->block_size)) return cudaErrorInvalidValue;
     const naive_job job = {*s, a, b, scales, zeros, c};
     const dim3 grid((unsigned)((s->n + 127) / 128), (unsigned)(s->m < 65535 ? s->m : 65535),
                     (unsigned)(s->batch < 65535 ? s->batch : 65535));

@@ -24,11 +24,11 @@ __global__ void pack_transpose(T *to, const T *from, int64_t rows, int64_t cols,
 
 template <typename T> __global__ void pack_widen(T *to, const kernels_blocks w) {
     const int64_t rows = w.columns_first ? w.n : w.k, cols = w.columns_first ? w.k : w.n;
-    const int64_t total = rows * cols, step = (int64_t)gridDim.x * blockDim.x;
+    const int64_t total = w.matrices * rows * cols, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t item = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; item < total; item += step) {
-        const int64_t row = item / cols, col = item % cols, at = row * w.ld + col;
-        const int64_t block = w.columns_first ? row * (w.k / w.block) + col / w.block
-                                              : col * (w.k / w.block) + row / w.block;
+        const int64_t all = item / cols, col = item % cols, at = all * w.ld + col; /* rows of all matrices */
+        const int64_t matrix = all / rows, row = all % rows, column = matrix * w.n + (w.columns_first ? row : col);
+        const int64_t block = column * (w.k / w.block) + (w.columns_first ? col : row) / w.block;
         const double zero = w.zeros ? values_at(w.zeros, w.type, block) : 0;
         const double scale = w.scales ? values_at(w.scales, w.type_scales, block) : 1;
         to[at] = (T)(float)(scale * (values_at(w.numbers, w.type, at) - zero));

@@ -109,7 +109,7 @@ static void finish_gemm(const operation_reader *r, const operation_precision_row
                                   dtype_bytes(b, checked_mul(batch_b, checked_mul(n, k))));
     const bool few = gemm_widens((uint32_t)rec->type, (uint32_t)rec->weight_type);
     if (few || block > 0) {
-        const int64_t blocks = checked_mul(n, block > 0 ? checked_ceil_div(k, block) : 1);
+        const int64_t blocks = checked_mul(checked_mul(batch_b, n), block > 0 ? checked_ceil_div(k, block) : 1);
         rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(rec->type, blocks));
         if (few && oprec_int(rec, "zero_points", 0))
             rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(b, blocks));

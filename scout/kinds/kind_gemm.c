@@ -189,17 +189,19 @@ static bool check_blocks(const scout_op *op, scout_why *why) {
                                    (long long)k, (long long)block);
     if (four && (k % 2 != 0 || block % 2 != 0))
         return kind_tensors_refuse(why, "feature", "a weight of 4 bits is covered for an even K and even blocks");
-    if (op_number(op, "batch", 1) != 1)
-        return kind_tensors_refuse(why, "feature", "batches with a weight of few bits are not covered");
+    if (op_number(op, "batch", 1) != 1 &&
+        (op_field(op, "batch_stride_b") || text_is(op, "batch_inside", "b") || text_is(op, "batch_inside", "ab")))
+        return kind_tensors_refuse(why, "layout", "weights of few bits must lie one behind the other in a batch");
     return true;
 }
 
 static bool add_blocks(builder *b) {
     const scout_op *op = b->op;
-    const int64_t n = op->shape[1], k = op->shape[2], blocks = k / op_number(op, "block_size", k);
+    const int64_t k = op->shape[2], blocks = k / op_number(op, "block_size", k);
+    const int64_t columns = checked_mul(b->batch, op->shape[1]);
     if (!gemm_widens(op->input, op->weight)) return true;
-    return add_side(b, "scales", SCOUT_SIDE, op->input, n, blocks) &&
-           (op_number(op, "zero_points", 0) == 0 || add_side(b, "b_zero", SCOUT_SIDE, op->weight, n, blocks));
+    return add_side(b, "scales", SCOUT_SIDE, op->input, columns, blocks) &&
+           (op_number(op, "zero_points", 0) == 0 || add_side(b, "b_zero", SCOUT_SIDE, op->weight, columns, blocks));
 }
 
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {

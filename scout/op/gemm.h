@@ -26,7 +26,7 @@ typedef struct gemm_problem {
     int weight;         /* GEMM_A or GEMM_B: the constant side; -1: none */
     /* Of bytes that are not quantised by convention (scout/op/requantize.h): C = scales * (A - a_zero)(B - b_zero) +
      * bias. Their tensors, -1: none; zero points are of their side's type, scales fp32, one or one for each column. Of
-     * a weight in blocks b_zero is [N, blocks], as its scales are. */
+     * a weight in blocks b_zero is [batch * N, blocks], as its scales are. */
     int a_zero, b_zero, scales;
     int b_zero_each, scales_each;
 } gemm_problem;

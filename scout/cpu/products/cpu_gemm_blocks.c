@@ -145,6 +145,7 @@ static int64_t bits_of(uint32_t type) { return (int64_t)cpu_number_bits(type); }
 typedef struct blocks_job {
     const scout_plan *plan;
     const scout_args *args;
+    int64_t product;   /* of the batch */
     int64_t row, rows; /* the part of A that is at work */
     float *a;          /* [rows][k] */
     float *scales;     /* of a column, and its zero points: one after the other for every thread */
@@ -164,12 +165,13 @@ static void widen_rows(void *context, int thread, int threads) {
     for (int64_t i = from; i < to; i++)
         for (int64_t k = 0; k < p->k; k += PIECE) {
             const int64_t row = j->row + i, here = p->k - k < PIECE ? p->k - k : PIECE;
-            const int64_t at = p->trans_a ? k * p->lda + row : row * p->lda + k;
+            const int64_t at = j->product * p->stride_a + (p->trans_a ? k * p->lda + row : row * p->lda + k);
             cpu_number_load(p->type_a, j->args->tensors[GEMM_A], at, p->trans_a ? p->lda : 1, here, some);
             for (int64_t u = 0; u < here; u++) j->a[i * p->k + place_of(j->plan, k + u)] = (float)some[u];
         }
 }
 
+/* Of a column of all products. */
 static void read_scales(const blocks_job *j, int64_t n, float *scales, int32_t *zeros) {
     const scout_plan *plan = j->plan;
     const gemm_problem *p = &plan->p;
@@ -195,13 +197,15 @@ static void multiply_columns(void *context, int thread, int threads) {
     int64_t from, to;
     cpu_team_share(p->n, thread, threads, &from, &to);
     for (int64_t n = from; n < to; n++) {
-        c.codes = (const uint8_t *)j->args->tensors[GEMM_B] + n * plan->column_bytes;
-        read_scales(j, n, scales, zeros);
+        const int64_t of_all = j->product * p->n + n;
+        c.codes = (const uint8_t *)j->args->tensors[GEMM_B] + of_all * plan->column_bytes;
+        read_scales(j, of_all, scales, zeros);
         for (int64_t i = 0, together; i < j->rows; i += together) {
             together = j->rows - i >= ROWS ? ROWS : 1;
             (together == ROWS ? four : one)(&c, j->a + i * p->k, p->k, sums);
             for (int r = 0; r < together; r++)
-                cpu_number_store(p->type_c, j->args->tensors[GEMM_C], (j->row + i + r) * p->ldc + n, (double)sums[r]);
+                cpu_number_store(p->type_c, j->args->tensors[GEMM_C],
+                                 j->product * p->stride_c + (j->row + i + r) * p->ldc + n, (double)sums[r]);
         }
     }
 }
@@ -218,11 +222,11 @@ static void pack_columns(void *context, int thread, int threads) {
     const gemm_problem *p = &j->plan->p;
     double some[PIECE];
     int64_t from, to;
-    cpu_team_share(p->n, thread, threads, &from, &to);
+    cpu_team_share(p->batch * p->n, thread, threads, &from, &to);
     for (int64_t k = 0; k < p->k; k += PIECE)
         for (int64_t n = from; n < to; n++) {
             const int64_t here = p->k - k < PIECE ? p->k - k : PIECE;
-            cpu_number_load(p->type_b, j->weight, k * p->ldb + n, p->ldb, here, some);
+            cpu_number_load(p->type_b, j->weight, n / p->n * p->stride_b + k * p->ldb + n % p->n, p->ldb, here, some);
             for (int64_t u = 0; u < here; u++)
                 cpu_number_store(p->type_b, j->packed + n * j->plan->column_bytes, k + u, some[u]);
         }
@@ -254,7 +258,8 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (!gemm_widens(p.type_a, p.type_b) || p.type_c != p.type_a ||
         (scales >= 0 && op->tensors[scales].type != p.type_a))
         return scout_say(why, SCOUT_NO, "type", "multiplies fp32, fp16 and bf16 with 4 or 8 bits, into the same type");
-    if (p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "no batches");
+    if (p.batch != 1 && p.stride_b != (p.trans_b ? p.n : p.k) * p.ldb)
+        return scout_say(why, SCOUT_NO, "layout", "reads weights that lie one behind the other in a batch");
     const bool even = p.block_size % 2 == 0 && (!p.trans_b || p.ldb % 2 == 0) && p.k % 2 == 0;
     if (p.block_size < 1 || (bits_of(p.type_b) == 4 && !even) || scales < 0)
         return scout_say(why, SCOUT_NO, "feature", "reads blocks of an even number of weights, with a scale each");
@@ -278,7 +283,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->rows_at_once = rows_that_fit(&plan->p, op->workspace_limit);
     if (gemm_has_epilogue(&plan->p) && cpu_gemm_tail_of(op, &plan->tail, why) != SCOUT_OK) return SCOUT_NO;
     needs->packs = plan->p.trans_b ? 0 : GEMM_B + 1;
-    needs->pack_bytes = plan->p.trans_b ? 0 : (uint64_t)(plan->p.n * plan->column_bytes);
+    needs->pack_bytes = plan->p.trans_b ? 0 : (uint64_t)(plan->p.batch * plan->p.n * plan->column_bytes);
     needs->workspace_bytes = (uint64_t)(plan->rows_at_once * plan->p.k + scales_of(&plan->p)) * sizeof(float);
     return SCOUT_OK;
 }
@@ -288,11 +293,12 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     blocks_job job = {.plan = plan, .args = args, .a = args->workspace};
     (void)why;
     job.scales = job.a + plan->rows_at_once * p->k;
-    for (; job.row < p->m; job.row += job.rows) {
-        job.rows = p->m - job.row < plan->rows_at_once ? p->m - job.row : plan->rows_at_once;
-        cpu_team_run(widen_rows, &job);
-        cpu_team_run(multiply_columns, &job);
-    }
+    for (; job.product < p->batch; job.product++)
+        for (job.row = 0; job.row < p->m; job.row += job.rows) {
+            job.rows = p->m - job.row < plan->rows_at_once ? p->m - job.row : plan->rows_at_once;
+            cpu_team_run(widen_rows, &job);
+            cpu_team_run(multiply_columns, &job);
+        }
     if (gemm_has_epilogue(p)) cpu_gemm_tail_run(&plan->tail, args->tensors);
     return SCOUT_OK;
 }

@@ -70,14 +70,19 @@ void cpu_lines_a_row(const cpu_lines *l, int64_t product, int64_t row, double *o
     for (int64_t k = 0; k < p->k && zero != 0; k++) out[k] -= zero;
 }
 
-static double zero_of(const cpu_lines *l, int64_t column, int64_t block) {
+/* Of a weight in blocks, that of a column of one product of the batch. */
+static int64_t block_at(const cpu_lines *l, int64_t product, int64_t column, int64_t block) {
+    return (product * l->p.n + column) * l->scale_blocks + block;
+}
+
+static double zero_of(const cpu_lines *l, int64_t product, int64_t column, int64_t block) {
     const gemm_problem *p = &l->p;
-    const int64_t at = l->scales ? column * l->scale_blocks + block : p->b_zero_each ? column : 0;
+    const int64_t at = l->scales ? block_at(l, product, column, block) : p->b_zero_each ? column : 0;
     return l->b_zero ? single(p->type_b, l->b_zero, at) : p->quant.zero_weight;
 }
 
-static double factor_of(const cpu_lines *l, int64_t column, int64_t block) {
-    if (l->scales) return single(l->scales_type, l->scales, column * l->scale_blocks + block);
+static double factor_of(const cpu_lines *l, int64_t product, int64_t column, int64_t block) {
+    if (l->scales) return single(l->scales_type, l->scales, block_at(l, product, column, block));
     return l->factors ? single(SCOUT_FP32, l->factors, l->p.scales_each ? column : 0) : 1;
 }
 
@@ -87,7 +92,7 @@ void cpu_lines_b_column(const cpu_lines *l, int64_t product, int64_t column, dou
     const int64_t size = l->scales ? p->block_size : p->k;
     cpu_number_load(p->type_b, l->b, at, p->trans_b ? 1 : p->ldb, p->k, out);
     for (int64_t block = 0; block * size < p->k; block++) {
-        const double zero = zero_of(l, column, block), factor = factor_of(l, column, block);
+        const double zero = zero_of(l, product, column, block), factor = factor_of(l, product, column, block);
         const int64_t end = (block + 1) * size;
         for (int64_t k = block * size; k < end && k < p->k && (zero != 0 || factor != 1); k++)
             out[k] = (out[k] - zero) * factor;
@@ -101,7 +106,7 @@ void cpu_lines_b_row(const cpu_lines *l, int64_t product, int64_t row, double *o
     const bool plain = !l->b_zero && !l->factors && !l->scales && p->quant.zero_weight == 0;
     cpu_number_load(p->type_b, l->b, at, p->trans_b ? p->ldb : 1, p->n, out);
     for (int64_t column = 0; column < p->n && !plain; column++)
-        out[column] = (out[column] - zero_of(l, column, block)) * factor_of(l, column, block);
+        out[column] = (out[column] - zero_of(l, product, column, block)) * factor_of(l, product, column, block);
 }
 
 double cpu_lines_bias(const cpu_lines *l, int64_t product, int64_t row, int64_t column) {

@@ -119,7 +119,8 @@ static void gemm_needs(const scout_plan *p, scout_plan_needs *needs) {
     if (p->scales >= 0) {
         needs->packs = GEMM_B + 1;
         const gemm_problem *const q = &p->problem;
-        needs->pack_bytes = (uint64_t)(q->trans_b ? q->n : q->k) * (uint64_t)q->ldb * (q->type_a == SCOUT_FP32 ? 4 : 2);
+        needs->pack_bytes =
+            (uint64_t)(q->batch * (q->trans_b ? q->n : q->k)) * (uint64_t)q->ldb * (q->type_a == SCOUT_FP32 ? 4 : 2);
     }
 }
 
@@ -151,7 +152,8 @@ static scout_answer gemm_widen(const scout_plan *plan, void *const *tensors, voi
                                    .n = p->n,
                                    .k = p->k,
                                    .ld = p->ldb,
-                                   .block = p->block_size};
+                                   .block = p->block_size,
+                                   .matrices = p->batch};
     return cuda_device_answer(kernels_widen(packed, p->type_a, &weight, stream), "widening the weight", why);
 }
 

@@ -90,8 +90,10 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
     if (p.batch > INT32_MAX) return scout_say(why, SCOUT_NO, "shape", "the batch exceeds cuBLASLt's 32-bit counter");
     if (widens != scales)
         return scout_say(why, SCOUT_NO, "feature", "scales belong to a weight of few bits and to nothing else");
-    if (widens && (p.block_size < 1 || p.k % p.block_size || p.weight != GEMM_B || p.batch != 1))
+    if (widens && (p.block_size < 1 || p.k % p.block_size || p.weight != GEMM_B))
         return scout_say(why, SCOUT_NO, "layout", "a weight of few bits must be b, in whole blocks along K");
+    if (widens && p.batch != 1 && p.stride_b != (p.trans_b ? p.n : p.k) * p.ldb)
+        return scout_say(why, SCOUT_NO, "layout", "weights of few bits must lie one behind the other in a batch");
     if (!setup_epilogue(&p, &epilogue))
         return scout_say(why, SCOUT_NO, "epilogue",
                          "cuBLASLt's epilogues are relu and the tanh form of gelu, not %.40s",

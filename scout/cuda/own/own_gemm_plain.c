@@ -26,7 +26,7 @@ static scout_answer supports(const scout_op *op, int tiled, scout_why *why) {
             known = tiled ? types[k].tiled : types[k].naive;
     if (!known)
         return scout_say(why, SCOUT_NO, "type", "%s is not for these types", tiled ? "gemm_tiled" : "gemm_naive");
-    if (widens && (s.batch != 1 || s.block_size < 1 || s.k % s.block_size || op_tensor(op, "scales") < 0))
+    if (widens && (s.block_size < 1 || s.k % s.block_size || op_tensor(op, "scales") < 0))
         return scout_say(why, SCOUT_NO, "layout", "a weight of few bits must be in whole blocks, with scales");
     return SCOUT_OK;
 }

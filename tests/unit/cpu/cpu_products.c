@@ -107,8 +107,9 @@ void cpu_products_make(problem *p, const product *w, uint64_t seed) {
         tensor(p, "bias", SCOUT_SIDE, w->type_c, 1, each ? w->batch : rows ? w->m : 1, cols ? w->n : 1);
     }
     if (w->residual) tensor(p, "residual", SCOUT_INPUT, w->type_c, w->batch, w->m, w->n);
-    if (w->block) tensor(p, "scales", SCOUT_SIDE, w->type_a, 1, w->n, (w->k + w->block - 1) / w->block);
-    if (w->zeros) tensor(p, "b_zero", SCOUT_SIDE, w->type_b, 1, w->n, (w->k + w->block - 1) / w->block);
+    const int64_t columns = w->batch * w->n, blocks = w->block ? (w->k + w->block - 1) / w->block : 0;
+    if (w->block) tensor(p, "scales", SCOUT_SIDE, w->type_a, 1, columns, blocks);
+    if (w->zeros) tensor(p, "b_zero", SCOUT_SIDE, w->type_b, 1, columns, blocks);
     fields(p);
     for (uint32_t k = 0; k < op->tensor_count; k++) {
         const bool scales = strcmp(p->tensors[k].name, "scales") == 0;
@@ -208,7 +209,8 @@ void cpu_products_triple_loop(const problem *p) {
                 long double sum = 0;
                 for (int64_t k = 0; k < w->k; k++) {
                     long double b = cpu_products_at(p, GEMM_B, b0 + (tb ? j * w->k + k : k * w->n + j));
-                    const int64_t block = scales >= 0 ? j * ((w->k + w->block - 1) / w->block) + k / w->block : 0;
+                    const int64_t block =
+                        scales >= 0 ? (g * w->n + j) * ((w->k + w->block - 1) / w->block) + k / w->block : 0;
                     if (zeros >= 0) b -= cpu_products_at(p, zeros, block);
                     if (scales >= 0) b *= cpu_products_at(p, scales, block);
                     sum += cpu_products_at(p, GEMM_A, a0 + (ta ? k * w->m + i : i * w->k + k)) * b;

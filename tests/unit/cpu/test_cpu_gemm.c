@@ -208,9 +208,13 @@ static void a_weight_of_few_bits_is_multiplied_or_refused(void) {
             w.n = more % 2 ? 129 : 130; /* a row may begin within a byte */
             if (more == 5) w.k = 255, w.block = 51;
             if (more == 6) w.k = 240, w.block = 48;
+            w.batch = more < 3 ? 3 : 1;
             run_all(&w, k + (size_t)more, tallies);
         }
     }
+    product shared = {.m = 2, .n = 6, .k = 64, .batch = 2, .layout = "nt", .type_a = SCOUT_FP32, .block = 32};
+    shared.type_b = SCOUT_INT4, shared.type_c = SCOUT_FP32, shared.shared_b = true;
+    run_all(&shared, 1, tallies);
     report("blocks", tallies);
     for (uint32_t k = 0; k < cpu_products_api->candidate_count; k++)
         UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_blocks") == 0 ? 55 : 0);

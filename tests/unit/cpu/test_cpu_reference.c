@@ -45,6 +45,10 @@ static void reference_reads_biases_and_scaled_weights(void) {
     cpu_products_check_reference(&w, 12);
     w.type_b = SCOUT_UINT8, w.block = 320;
     cpu_products_check_reference(&w, 13);
+    w.batch = 3, w.n = 41, w.layout = "nt";
+    cpu_products_check_reference(&w, 14);
+    w.type_b = SCOUT_INT4, w.block = 64, w.layout = "nn";
+    cpu_products_check_reference(&w, 15);
 }
 
 /* 210,000 outputs, of which 8,192 are sampled: the others are the projections' to find. */

@@ -290,14 +290,19 @@ static void a_sparse_weight_runs_what_its_zeros_are_listed_with(void) {
 }
 
 /* Rows of a weight of few bits: a scale, and a zero point, for each block along K, or for each of them. */
-static void few_bits(int32_t type, int64_t blocks, bool zeroed) {
+static void few_bits(int32_t type, int64_t blocks, bool zeroed, int64_t batch) {
     enum { M = 3, N = 8, K = 64 };
     scout_run *run = run_open(NULL, NULL);
-    const int64_t a_dims[2] = {M, K}, c_dims[2] = {M, N}, b_dims[2] = {N, K}, s_dims[2] = {N, blocks};
-    scout_run_tensor a = run_tensor(SCOUT_RUN_FP32, 2, a_dims, 1), c = run_tensor(SCOUT_RUN_FP32, 2, c_dims, 2),
-                     stored = run_tensor(type, 2, b_dims, 3), b = stored,
-                     scales = run_tensor(SCOUT_RUN_FP32, 2, s_dims, 4), zeros = run_tensor(type, 2, s_dims, 5);
-    b.dims[0] = K, b.dims[1] = N, b.strides[0] = 1, b.strides[1] = K;
+    const int lead = batch == 1; /* which of these begins the dimensions */
+    const int64_t a_dims[3] = {batch, M, K}, c_dims[3] = {batch, M, N}, b_dims[3] = {batch, N, K},
+                  s_dims[3] = {batch, N, blocks};
+    const int rank = 3 - lead;
+    scout_run_tensor a = run_tensor(SCOUT_RUN_FP32, rank, a_dims + lead, 1),
+                     c = run_tensor(SCOUT_RUN_FP32, rank, c_dims + lead, 2),
+                     stored = run_tensor(type, rank, b_dims + lead, 3), b = stored,
+                     scales = run_tensor(SCOUT_RUN_FP32, rank, s_dims + lead, 4),
+                     zeros = run_tensor(type, rank, s_dims + lead, 5);
+    b.dims[rank - 2] = K, b.dims[rank - 1] = N, b.strides[rank - 2] = 1, b.strides[rank - 1] = K;
     scout_run_gemm_more more = {.size = sizeof more, .weight = 'b', .scales = &scales};
     if (zeroed) more.zeros = &zeros;
     scout_run_weight *weight = NULL;
@@ -305,14 +310,15 @@ static void few_bits(int32_t type, int64_t blocks, bool zeroed) {
     UNIT_CHECK(packed == SCOUT_RUN_OK || packed == SCOUT_RUN_UNSUPPORTED);
     more.packed = weight;
     if (UNIT_CHECK(scout_run_gemm(run, &a, &b, &c, &more, NULL, &error) == SCOUT_RUN_OK))
-        for (int64_t i = 0; i < M; i++)
+        for (int64_t i = 0; i < batch * M; i++)
             for (int64_t j = 0; j < N; j++) {
+                const int64_t column = i / M * N + j;
                 double want = 0, size = 10;
                 for (int64_t k = 0; k < K; k++) {
-                    const int64_t block = j * blocks + k * blocks / K;
+                    const int64_t block = column * blocks + k * blocks / K;
                     const double zero = zeroed ? run_at(type, zeros.data, block) : 0;
                     const double term = run_at(a.type, a.data, i * K + k) *
-                                        (run_at(type, stored.data, j * K + k) - zero) *
+                                        (run_at(type, stored.data, column * K + k) - zero) *
                                         run_at(scales.type, scales.data, block);
                     want += term, size += fabs(term);
                 }
@@ -324,17 +330,22 @@ static void few_bits(int32_t type, int64_t blocks, bool zeroed) {
     more.zeros = &zeros;
     UNIT_CHECK(scout_run_gemm(run, &a, &b, &c, &more, NULL, &error) == SCOUT_RUN_INVALID);
     UNIT_CHECK(strncmp(error.text, "zeros: expected", 15) == 0);
+    scales.dims[0] = 1;
+    UNIT_CHECK(scout_run_gemm(run, &a, &b, &c, &more, NULL, &error) == SCOUT_RUN_INVALID);
+    UNIT_CHECK(strncmp(error.text, "scales: expected", 16) == 0);
     scout_run_weight_free(weight);
     run_free(&a), run_free(&c), run_free(&stored), run_free(&scales), run_free(&zeros);
     scout_run_close(run);
 }
 
 static void weights_of_few_bits(void) {
-    few_bits(SCOUT_RUN_INT4, 2, false);
-    few_bits(SCOUT_RUN_UINT4, 4, true);
-    few_bits(SCOUT_RUN_INT8, 1, false);
-    few_bits(SCOUT_RUN_UINT8, 1, true);
-    few_bits(SCOUT_RUN_UINT8, 2, true);
+    for (int64_t batch = 1; batch < 6; batch += 4) {
+        few_bits(SCOUT_RUN_INT4, 2, false, batch);
+        few_bits(SCOUT_RUN_UINT4, 4, true, batch);
+        few_bits(SCOUT_RUN_INT8, 1, false, batch);
+        few_bits(SCOUT_RUN_UINT8, 1, true, batch);
+        few_bits(SCOUT_RUN_UINT8, 2, true, batch);
+    }
 }
 
 int main(void) {
