@@ -11,7 +11,7 @@
 enum {
     STEP_INPUTS = 7,
     STEP_OUTPUTS = 3,
-    MAX_STEPS = 40,                               /* parts of one node */
+    MAX_STEPS = 48,                               /* parts of one node */
     MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2), /* and what they make, and their constants */
     OPSET = 18 /* of ai.onnx, which the parts are written in: sizes and axes are inputs */
 };
@@ -38,7 +38,7 @@ typedef struct expansion { /* of one node */
 typedef struct step { /* one part */
     const char *domain, *op_type;
     tensor *in[STEP_INPUTS]; /* NULL: left out */
-    attr attrs[3];           /* up to the first without a name */
+    attr attrs[4];           /* up to the first without a name */
     int outputs;             /* 0: one */
 } step;
 
@@ -128,7 +128,7 @@ static void end(expansion *x, const step *s) {
     set_attrs(a, n, s->attrs, (int)(sizeof s->attrs / sizeof *s->attrs));
 }
 
-static tensor *in(const expansion *x, int i) { return i < x->n->in_count ? x->n->in[i] : NULL; }
+static tensor *in(const expansion *x, int i) { return i >= 0 && i < x->n->in_count ? x->n->in[i] : NULL; }
 static tensor *out(const expansion *x, int i) { return i < x->n->out_count ? x->n->out[i] : NULL; }
 static int rank_of(const tensor *t) { return t && info_shaped(t->info) ? t->info->rank : -1; }
 
@@ -351,16 +351,26 @@ static void take_embedding(expansion *x) {
 
 /* ---- mixtures of experts ---- */
 
+/* Inputs of the first product, the second one, and the one beside the first. */
+enum { FIRST, SECOND, BESIDE, PRODUCTS };
+
+static const struct expert_inputs {
+    const char *op_type;
+    int weights[PRODUCTS], bias[PRODUCTS], scales[PRODUCTS], zeros[PRODUCTS]; /* slots; -1: none */
+    int shares, more; /* what the chosen count, where not the router says it; what follows is not known here */
+} expert_inputs[] = {
+    {"MoE", {2, 4, 6}, {3, 5, 7}, {-1, -1, -1}, {-1, -1, -1}, -1, 8},
+    {"QMoE", {2, 5, 8}, {4, 7, 10}, {3, 6, 9}, {11, 12, 13}, 14, 15},
+};
+
 /* Which tokens an expert gets, only data decide. Here each gets as many, of no more experts than there are choices, and
  * where they come from and go to is assumed. */
 typedef struct experts {
+    const struct expert_inputs *of;
     int64_t count, used, rows; /* how many there are, and of those that are used the tokens of each */
     int64_t tokens, top_k, hidden, inner;
+    int64_t each; /* numbers of a weight's element: more than 1 in bytes of few bits */
 } experts;
-
-/* Inputs of the first product, the second one, and the one beside the first. */
-enum { FIRST, SECOND, BESIDE, PRODUCTS };
-static const int expert_weights[PRODUCTS] = {2, 4, 6}, expert_bias[PRODUCTS] = {3, 5, 7};
 
 static int64_t count_of(const tensor *t) { return rank_of(t) >= 0 ? info_count(t->info) : 0; }
 
@@ -368,20 +378,36 @@ static bool is_stack(const tensor *t, int64_t count, int64_t rows, int64_t cols)
     return rank_of(t) == 3 && dim_of(t, 0) == count && dim_of(t, 1) == rows && dim_of(t, 2) == cols;
 }
 
+/* Its form of choosing and of numbers is one that parts can have. */
+static bool is_plain(const expansion *x, const struct expert_inputs *of) {
+    static const char *const others[] = {"fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits"};
+    const int64_t bits = graph_attr_int(x->n, "expert_weight_bits", 4);
+    bool plain = graph_attr_int(x->n, "use_sparse_mixer", 0) == 0 && (bits == 4 || bits == 8) &&
+                 strcmp(graph_attr_string(x->n, "quant_type", "int"), "int") == 0;
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        plain = plain && graph_attr_int(x->n, others[k], bits) == bits;
+    for (int k = 0; k < x->n->in_count; k++)
+        plain = plain && (!in(x, k) || (k < of->more && !in(x, k)->info->inexact && !in(x, k)->info->least));
+    return plain;
+}
+
 static experts find_experts(expansion *x) {
     tensor *const tokens = in(x, 0), *const router = in(x, 1);
-    experts e = {.count = dim_of(in(x, expert_weights[FIRST]), 0),
+    const struct expert_inputs *of =
+        graph_row(expert_inputs, sizeof expert_inputs / sizeof *expert_inputs, sizeof *expert_inputs, x->n->op_type);
+    const bool packed = of->scales[FIRST] >= 0;
+    experts e = {.of = of,
+                 .count = dim_of(in(x, of->weights[FIRST]), 0),
                  .hidden = dim_of(tokens, -1),
-                 .top_k = graph_attr_int(x->n, "k", 1)};
-    for (int k = 0; k < x->n->in_count; k++)
-        if (in(x, k) && (in(x, k)->info->inexact || in(x, k)->info->least)) x->failed = true;
+                 .top_k = graph_attr_int(x->n, "k", 1),
+                 .each = packed ? 8 / (graph_attr_int(x->n, "expert_weight_bits", 4) == 4 ? 4 : 8) : 1};
     if (x->failed || e.count < 1 || e.hidden < 1 || e.top_k < 1 || e.top_k > e.count || rank_of(tokens) < 2 ||
-        count_of(tokens) < 1 || graph_attr_int(x->n, "use_sparse_mixer", 0) != 0) {
+        count_of(tokens) < 1 || !is_plain(x, of)) {
         x->failed = true;
         return e;
     }
     e.tokens = count_of(tokens) / e.hidden;
-    e.inner = count_of(in(x, expert_weights[SECOND])) / e.count / e.hidden;
+    e.inner = checked_mul(count_of(in(x, of->weights[SECOND])) / e.count, e.each) / e.hidden;
     const int64_t choices = checked_mul(e.tokens, e.top_k);
     e.used = choices < e.count ? choices : e.count;
     e.rows = choices / e.used + (choices % e.used != 0);
@@ -406,16 +432,54 @@ static tensor *of_used(expansion *x, const experts *e, tensor *t) {
     return first(x, t, e->used);
 }
 
-/* Each expert's rows times its matrix, which older models keep as [depth, width]. */
-static tensor *expert_product(expansion *x, const experts *e, tensor *rows, int which, int64_t width) {
-    tensor *const stack = in(x, expert_weights[which]), *const bias = in(x, expert_bias[which]);
+/* Of scales or zero points: as many numbers for each column of each expert. */
+static tensor *by_column(expansion *x, const experts *e, tensor *t, int64_t width) {
+    const int64_t rest = count_of(t) / e->count / (width > 0 ? width : 1);
+    const bool by_columns =
+        rank_of(t) > 1 && rest > 0 && count_of(t) == checked_mul(checked_mul(e->count, width), rest);
+    const int64_t dims[] = {e->count, by_columns ? width : 1, by_columns ? rest : count_of(t) / e->count};
+    if (!t) return NULL;
+    if (dim_of(t, 0) != e->count) x->failed = true;
+    return of_used(x, e, reshaped(x, t, sizeof dims / sizeof *dims, dims));
+}
+
+/* A matrix of few bits is [width, depth], with scales for a column or for blocks of it. */
+static tensor *packed_product(expansion *x, const experts *e, tensor *rows, int which, int64_t width) {
+    tensor *const stack = in(x, e->of->weights[which]);
+    const int64_t depth = dim_of(rows, -1);
+    tensor *const scales = by_column(x, e, in(x, e->of->scales[which]), width);
+    const int64_t blocks = dim_of(scales, 2), block = blocks > 0 ? depth / blocks : 0, bytes = block / e->each;
+    if (x->failed || dim_of(scales, 1) != width || block < 1 || block * blocks != depth || bytes * e->each != block ||
+        !is_stack(stack, e->count, width, bytes * blocks)) {
+        x->failed = true;
+        return NULL;
+    }
+    const int64_t dims[] = {e->used, width, blocks, bytes};
+    return *make(x, &(step){.domain = "com.microsoft",
+                            .op_type = "MatMulNBits",
+                            .in = {rows, reshaped(x, of_used(x, e, stack), sizeof dims / sizeof *dims, dims), scales,
+                                   by_column(x, e, in(x, e->of->zeros[which]), width)},
+                            .attrs = {int_attr("K", depth), int_attr("N", width), int_attr("bits", 8 / e->each),
+                                      int_attr("block_size", blocks > 1 ? block : 0)}});
+}
+
+/* Older models keep a matrix as [depth, width]. */
+static tensor *plain_product(expansion *x, const experts *e, tensor *rows, int which, int64_t width) {
+    tensor *const stack = in(x, e->of->weights[which]);
     const int64_t depth = dim_of(rows, -1);
     const bool turned = is_stack(stack, e->count, width, depth);
     if (!turned && !is_stack(stack, e->count, depth, width)) x->failed = true;
-    tensor *made = *make(x, &(step){.domain = "com.microsoft",
-                                    .op_type = "FusedMatMul",
-                                    .in = {rows, of_used(x, e, stack)},
-                                    .attrs = {int_attr("transB", turned)}});
+    return *make(x, &(step){.domain = "com.microsoft",
+                            .op_type = "FusedMatMul",
+                            .in = {rows, of_used(x, e, stack)},
+                            .attrs = {int_attr("transB", turned)}});
+}
+
+/* Each expert's rows times its matrix. */
+static tensor *expert_product(expansion *x, const experts *e, tensor *rows, int which, int64_t width) {
+    tensor *const bias = in(x, e->of->bias[which]);
+    tensor *made =
+        e->of->scales[which] >= 0 ? packed_product(x, e, rows, which, width) : plain_product(x, e, rows, which, width);
     if (!bias) return made;
     if (rank_of(bias) != 2 || dim_of(bias, 0) != e->count || dim_of(bias, 1) != width) x->failed = true;
     return add(x, made, *make(x, &(step){.op_type = "Unsqueeze", .in = {of_used(x, e, bias), number(x, "axes", 1)}}));
@@ -477,7 +541,7 @@ static void limit(expansion *x, tensor *halves[2]) {
 static tensor *expert_inner(expansion *x, const experts *e, tensor *rows) {
     const struct activation *by = graph_row(activations, sizeof activations / sizeof *activations, sizeof *activations,
                                             graph_attr_string(x->n, "activation_type", "relu"));
-    const bool gates = by && strcmp(by->name, "swiglu") == 0, beside = in(x, expert_weights[BESIDE]) != NULL;
+    const bool gates = by && strcmp(by->name, "swiglu") == 0, beside = in(x, e->of->weights[BESIDE]) != NULL;
     tensor *halves[2] = {NULL, NULL};
     if (!by) x->failed = true;
     if (x->failed) return NULL;
@@ -494,12 +558,21 @@ static tensor *expert_inner(expansion *x, const experts *e, tensor *rows) {
 
 /* How much each choice counts: of all experts, or among those that are chosen. */
 static tensor *expert_shares(expansion *x, const experts *e) {
+    tensor *const given = in(x, e->of->shares);
     const bool among = graph_attr_int(x->n, "normalize_routing_weights", 0) != 0;
     step all = {.op_type = "Softmax", .in = {in(x, 1)}}, best = {.op_type = "TopK", .outputs = 2};
-    best.in[0] = among ? in(x, 1) : *make(x, &all);
+    best.in[0] = among || given ? in(x, 1) : *make(x, &all);
     best.in[1] = number(x, "k", e->top_k);
-    all.in[0] = *make(x, &best);
-    return among ? *make(x, &all) : all.in[0];
+    tensor *const *chosen = make(x, &best);
+    all.in[0] = chosen[0];
+    if (!given) return among ? *make(x, &all) : chosen[0];
+    if (count_of(given) != count_of(in(x, 1))) x->failed = true;
+    tensor *shares = *make(x, &(step){.op_type = "GatherElements",
+                                      .in = {given, chosen[1]},
+                                      .attrs = {int_attr("axis", rank_of(given) - 1)}});
+    if (!among) return shares;
+    tensor *sum = *make(x, &(step){.op_type = "ReduceSum", .in = {shares, number(x, "axes", -1)}});
+    return *make(x, &(step){.op_type = "Div", .in = {shares, sum}});
 }
 
 /* To the experts, through their matrices, and back: a sum of what the token's experts made. */
@@ -560,6 +633,7 @@ static const operator_row operators[] = {
     {"PackedMultiHeadAttention", take_packed_multi_head, WHEN_KNOWN},
     {"QAttention", take_quantized_projection, PROJECTS},
     {"QEmbedLayerNormalization", take_embedding, WHEN_KNOWN},
+    {"QMoE", take_experts, STAYS},
 };
 
 static void keep(expander *e, node *n) {

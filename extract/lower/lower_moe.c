@@ -1,5 +1,5 @@
-/* Owns mixtures of experts: each token goes through its k best experts, so the work is that of k tokens each, and no
- * more experts are read than there are. */
+/* Owns mixtures of experts that infer/expand.c does not take apart: each token goes through its k best experts, so the
+ * work is that of k tokens each, and no more experts are read than there are. */
 #include "extract/lower/lower.h"
 
 #include "common/checked.h"

@@ -3,6 +3,7 @@
 
 #include "common/checked.h"
 #include "common/map.h"
+#include "extract/ops/cost.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -98,7 +99,8 @@ static int64_t stored_parameters(const work *w, const tensor *t) {
     const oprec *r = &w->rec;
     const int bits = dtype_get(r->weight_type)->bits;
     const bool packed = bits > 0 && bits < 8 && dtype_get(t->info->type)->bits == 8;
-    if (packed && r->kind == OP_GEMM && r->rank == 3 && !r->what) /* the last block of a row may be padded */
+    const bool stack = cost_rank(cost_in(w, 1)) == 4;                       /* as many matrices as the weight has */
+    if (packed && !stack && r->kind == OP_GEMM && r->rank == 3 && !r->what) /* the last block of a row may be padded */
         return checked_mul(r->shape[1], r->shape[2]);
     return checked_mul(info_count(t->info), packed ? 8 / bits : 1);
 }

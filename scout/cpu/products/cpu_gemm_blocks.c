@@ -145,10 +145,10 @@ static int64_t bits_of(uint32_t type) { return (int64_t)cpu_number_bits(type); }
 typedef struct blocks_job {
     const scout_plan *plan;
     const scout_args *args;
-    int64_t product;   /* of the batch */
-    int64_t row, rows; /* the part of A that is at work */
-    float *a;          /* [rows][k] */
-    float *scales;     /* of a column, and its zero points: one after the other for every thread */
+    int64_t product, products; /* those of the batch that are at work: all rows of several, or some rows of one */
+    int64_t row, rows;         /* of each */
+    float *a;                  /* [products][rows][k] */
+    float *scales;             /* of a column, and its zero points: one after the other for every thread */
 } blocks_job;
 
 /* Where a number of a row goes. */
@@ -161,11 +161,12 @@ static void widen_rows(void *context, int thread, int threads) {
     const gemm_problem *p = &j->plan->p;
     double some[PIECE];
     int64_t from, to;
-    cpu_team_share(j->rows, thread, threads, &from, &to);
+    cpu_team_share(j->products * j->rows, thread, threads, &from, &to);
     for (int64_t i = from; i < to; i++)
         for (int64_t k = 0; k < p->k; k += PIECE) {
-            const int64_t row = j->row + i, here = p->k - k < PIECE ? p->k - k : PIECE;
-            const int64_t at = j->product * p->stride_a + (p->trans_a ? k * p->lda + row : row * p->lda + k);
+            const int64_t row = j->row + i % j->rows, here = p->k - k < PIECE ? p->k - k : PIECE;
+            const int64_t at =
+                (j->product + i / j->rows) * p->stride_a + (p->trans_a ? k * p->lda + row : row * p->lda + k);
             cpu_number_load(p->type_a, j->args->tensors[GEMM_A], at, p->trans_a ? p->lda : 1, here, some);
             for (int64_t u = 0; u < here; u++) j->a[i * p->k + place_of(j->plan, k + u)] = (float)some[u];
         }
@@ -195,17 +196,18 @@ static void multiply_columns(void *context, int thread, int threads) {
     column c = {.k = p->k, .block = p->block_size, .scales = scales, .zeros = zeros};
     c.turned = is_signed(p->type_b) ? 1 << (plan->bits - 1) : 0;
     int64_t from, to;
-    cpu_team_share(p->n, thread, threads, &from, &to);
-    for (int64_t n = from; n < to; n++) {
-        const int64_t of_all = j->product * p->n + n;
+    cpu_team_share(j->products * p->n, thread, threads, &from, &to);
+    for (int64_t at = from; at < to; at++) {
+        const int64_t product = j->product + at / p->n, n = at % p->n, of_all = product * p->n + n;
+        const float *const a = j->a + at / p->n * j->rows * p->k;
         c.codes = (const uint8_t *)j->args->tensors[GEMM_B] + of_all * plan->column_bytes;
         read_scales(j, of_all, scales, zeros);
         for (int64_t i = 0, together; i < j->rows; i += together) {
             together = j->rows - i >= ROWS ? ROWS : 1;
-            (together == ROWS ? four : one)(&c, j->a + i * p->k, p->k, sums);
+            (together == ROWS ? four : one)(&c, a + i * p->k, p->k, sums);
             for (int r = 0; r < together; r++)
                 cpu_number_store(p->type_c, j->args->tensors[GEMM_C],
-                                 j->product * p->stride_c + (j->row + i + r) * p->ldc + n, (double)sums[r]);
+                                 product * p->stride_c + (j->row + i + r) * p->ldc + n, (double)sums[r]);
         }
     }
 }
@@ -248,7 +250,7 @@ static int64_t scales_of(const gemm_problem *p) {
 
 static int64_t rows_that_fit(const gemm_problem *p, uint64_t limit) {
     const int64_t fit = ((int64_t)(limit / sizeof(float)) - scales_of(p)) / p->k;
-    return fit < p->m ? fit : p->m;
+    return fit < p->batch * p->m ? fit : p->batch * p->m;
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
@@ -292,13 +294,16 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     const gemm_problem *p = &plan->p;
     blocks_job job = {.plan = plan, .args = args, .a = args->workspace};
     (void)why;
+    const int64_t together = plan->rows_at_once > p->m ? plan->rows_at_once / p->m : 1;
     job.scales = job.a + plan->rows_at_once * p->k;
-    for (; job.product < p->batch; job.product++)
+    for (; job.product < p->batch; job.product += job.products) {
+        job.products = p->batch - job.product < together ? p->batch - job.product : together;
         for (job.row = 0; job.row < p->m; job.row += job.rows) {
             job.rows = p->m - job.row < plan->rows_at_once ? p->m - job.row : plan->rows_at_once;
             cpu_team_run(widen_rows, &job);
             cpu_team_run(multiply_columns, &job);
         }
+    }
     if (gemm_has_epilogue(p)) cpu_gemm_tail_run(&plan->tail, args->tensors);
     return SCOUT_OK;
 }
