@@ -64,10 +64,15 @@ static tensor *new_tensor(expansion *x, const char *name, tensor_source source, 
     return t;
 }
 
+/* Made by no node, and in no file. */
+static tensor *constant(expansion *x, const char *what, const info *is) {
+    tensor *t = new_tensor(x, arena_printf(x->e->m->arena, "%s/%s", x->n->name, what), TENSOR_NODE, is);
+    t->is_constant = true;
+    return t;
+}
+
 static tensor *numbers(expansion *x, const char *what, int64_t n, const int64_t *values) {
-    arena *a = x->e->m->arena;
-    return new_tensor(x, arena_printf(a, "%s/%s", x->n->name, what), TENSOR_INITIALIZER,
-                      info_of_ints(a, DTYPE_INT64, 1, &n, values, n));
+    return constant(x, what, info_of_ints(x->e->m->arena, DTYPE_INT64, 1, &n, values, n));
 }
 
 static tensor *number(expansion *x, const char *what, int64_t n) { return numbers(x, what, 1, &n); }
@@ -490,7 +495,7 @@ static const struct activation {
     bool turned;                         /* x sigmoid(alpha x) */
 } activations[] = {
     /* sorted by names */
-    {"gelu", "com.microsoft", "Gelu", false},
+    {"gelu", "com.microsoft", "FastGelu", false}, /* by the hyperbolic tangent, as onnxruntime has it */
     {"identity", NULL, NULL, false},
     {"relu", "", "Relu", false},
     {"silu", "com.microsoft", "QuickGelu", true},
@@ -520,10 +525,8 @@ static void take_halves(expansion *x, const experts *e, tensor *both, tensor *ha
 }
 
 static tensor *real(expansion *x, const tensor *like, const char *what, double f) {
-    arena *a = x->e->m->arena;
     const dtype type = like ? like->info->type : DTYPE_NONE;
-    return new_tensor(x, arena_printf(a, "%s/%s", x->n->name, what), TENSOR_INITIALIZER,
-                      info_of_floats(a, type, 0, info_no_dims, &f, 1));
+    return constant(x, what, info_of_floats(x->e->m->arena, type, 0, info_no_dims, &f, 1));
 }
 
 /* Both are cut, and what the gate is multiplied with is shifted. */

@@ -154,8 +154,7 @@ void collect_parameters(catalog *c, const worklist *list) {
     const model *m = c->model;
     for (int64_t k = 0; k < m->tensor_count; k++) {
         const tensor *t = m->tensors[k];
-        const bool made = !t->blob && t->info->val; /* by infer/expand.c: no file has it */
-        const bool stored = !made && (t->source == TENSOR_INITIALIZER || (t->blob && t->info->rank > 0));
+        const bool stored = t->source == TENSOR_INITIALIZER || (t->blob && t->info->rank > 0);
         const bool used = t->user_count > 0 || t->is_graph_output;
         if (stored && used && dtype_get(t->info->type)->cls == DTYPE_CLASS_FLOAT)
             c->parameters = checked_add(c->parameters, info_count(t->info));

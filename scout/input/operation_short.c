@@ -64,6 +64,7 @@ static const operation_precision_row *set_types(const operation_reader *r, const
     rec->type = row ? row->type : plain;
     if (rec->kind != OP_GEMM && rec->kind != OP_CONV) {
         if (row && strcmp(row->name, "int4") == 0) rec->type = DTYPE_INT4;
+        if (rec->kind == OP_EMBEDDING && rec->weight_type == DTYPE_NONE) rec->weight_type = rec->type; /* its table */
         return row;
     }
     const bool same = rec->weight_type == DTYPE_NONE;

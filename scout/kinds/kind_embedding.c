@@ -24,8 +24,9 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     if (index_type != SCOUT_INT64 && index_type != SCOUT_INT32)
         return kind_tensors_refuse(why, "type", "indices are int32 or int64");
     const int64_t table[2] = {rows, out->shape[1]};
+    const scout_role stored = out->weight != SCOUT_NONE ? SCOUT_WEIGHT : SCOUT_INPUT; /* or made by another operation */
     kind_tensors to = kind_tensors_of(out, a, why);
-    if (!kind_tensors_add(&to, "table", SCOUT_WEIGHT, out->input, 2, table)) return false;
+    if (!kind_tensors_add(&to, "table", stored, out->input, 2, table)) return false;
     scout_tensor *indices = kind_tensors_add_vector(&to, "indices", SCOUT_INPUT, index_type, out->shape[0]);
     if (!indices) return false;
     indices->below = rows;

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import dequantised
+import experts
 import numpy as np
 import onnx
 import onnx.printer
@@ -313,6 +314,37 @@ def check_random(tally, library, program, graphs):
     print(f"{sum(counts['refused'].values())} refused: {counts['refused'].most_common(25)}")
 
 
+def check_experts(tally, library, program, rng):
+    """As they are they are refused. Where the routing is as it is assumed, and told, the parts make what the whole does."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    for name, k, attributes, bias, beside, deep in experts.FORMS:
+        model, shape, values = experts.model(k, attributes, bias, beside, deep, rng)
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, folder + "/model.onnx")
+            subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
+            try:
+                plan_run.Plan(library, folder).close()
+                tally.check(False, f"experts, {name}: assumed, and not refused")
+            except plan_run.Refused as why:
+                tally.check("moe/" in str(why) and "only data decide" in str(why), f"experts, {name}: refused: {why}")
+            with open(folder + "/ops.json") as file:
+                told = file.read().replace('"assumed"', '"input"')
+            with open(folder + "/ops.json", "w") as file:
+                file.write(told)
+            feeds = experts.feeds(k, shape, rng)
+            plan = plan_run.Plan(library, folder)
+            got = plan_run.outputs(plan, model, feeds)["y"]
+            turned, others = experts.by_turns(values, attributes)
+            whole = experts.of_weights(turned, shape, k, others).SerializeToString()
+            session = onnxruntime.InferenceSession(whole, options, providers=["CPUExecutionProvider"])
+            want = session.run(None, {"x": feeds["x"], "router": feeds["router"]})[0]
+            worst = plan_run.distance(got, want)
+            tally.check(worst < 2e-4, f"experts, {name}: off by {worst:.2g}")
+            plan.close()
+    print(f"{len(experts.FORMS)} mixtures of experts run as their parts")
+
+
 def main():
     tally = oracle.Tally()
     if not os.path.exists(LIBRARY):
@@ -326,6 +358,8 @@ def main():
             check_model(tally, library, oracle.program(), path, rng)
     if not only or "fused" in only:
         check_fused(tally, library, oracle.program(), rng)
+    if not only or "experts" in only:
+        check_experts(tally, library, oracle.program(), rng)
     if not only or "random" in only:
         check_random(tally, library, oracle.program(), int(os.environ.get("GRAPHS", 150)))
     if not only or "dequantised" in only:

@@ -314,7 +314,7 @@ PARTS = [
      [CHOSEN, "move.gatherelements [12, 2]", "reduce.sum [12, 2]", "elementwise.div [12, 2]", "embedding [24, 64]", "gemm [6, 128, 64]", "gemm [6, 128, 64]",
       "elementwise.add [4, 6, 128]", "elementwise.swiglu [4, 6, 128]", "gemm [6, 64, 128]", *BACK], {}),
     ("one expert each", "MoE", [x(12, 64), x(12, 4), *MATRICES], 1, dict(activation_type="gelu"),
-     ["softmax [12, 4]", "reduce.topk [12, 1]", "embedding [12, 64]", "gemm [3, 128, 64]", "elementwise.gelu [4, 3, 128]", "gemm [3, 64, 128]",
+     ["softmax [12, 4]", "reduce.topk [12, 1]", "embedding [12, 64]", "gemm [3, 128, 64]", "elementwise.gelu_tanh [4, 3, 128]", "gemm [3, 64, 128]",
       "embedding [12, 64]", "elementwise.mul [12, 64]"], {}),
 ]
 
