@@ -448,17 +448,22 @@ static tensor *by_column(expansion *x, const experts *e, tensor *t, int64_t widt
     return of_used(x, e, reshaped(x, t, sizeof dims / sizeof *dims, dims));
 }
 
+static bool holds_bytes(const tensor *t) {
+    const dtype_info *is = dtype_get(t ? t->info->type : DTYPE_NONE);
+    return is->cls == DTYPE_CLASS_INT && is->bits == 8;
+}
+
 /* A matrix of few bits is [width, depth], with scales for a column or for blocks of it. */
 static tensor *packed_product(expansion *x, const experts *e, tensor *rows, int which, int64_t width) {
     tensor *const stack = in(x, e->of->weights[which]);
     const int64_t depth = dim_of(rows, -1);
     tensor *const scales = by_column(x, e, in(x, e->of->scales[which]), width);
     const int64_t blocks = dim_of(scales, 2), block = blocks > 0 ? depth / blocks : 0, bytes = block / e->each;
-    if (x->failed || dim_of(scales, 1) != width || block < 1 || block * blocks != depth || bytes * e->each != block ||
-        !is_stack(stack, e->count, width, bytes * blocks)) {
+    const bool whole = block > 0 && block * blocks == depth && bytes * e->each == block;
+    if (!whole || dim_of(scales, 1) != width || !holds_bytes(stack) ||
+        !is_stack(stack, e->count, width, bytes * blocks))
         x->failed = true;
-        return NULL;
-    }
+    if (x->failed) return NULL;
     const int64_t dims[] = {e->used, width, blocks, bytes};
     return *make(x, &(step){.domain = "com.microsoft",
                             .op_type = "MatMulNBits",

@@ -157,7 +157,7 @@ static bool takes_first(const work *w, const node *n, const tensor *t, const ten
 }
 
 /* One step up from a tensor towards its initializer; NULL where the trail ends. */
-static tensor *trace_step(const work *w, const tensor *t, cost_weight *found, bool *reshaped) {
+static tensor *trace_step(const work *w, tensor *t, cost_weight *found, bool *reshaped) {
     const node *n = t->producer;
     tensor *in = n && n->in_count > 0 ? n->in[0] : NULL;
     if (!in) return NULL;
@@ -165,6 +165,13 @@ static tensor *trace_step(const work *w, const tensor *t, cost_weight *found, bo
         if (!keeps_matrix(t, in)) *reshaped = true;
         return in;
     }
+    if (takes_first(w, n, t, in)) {
+        found->part = checked_mul(found->part, cost_dim(t, 0));
+        found->whole = checked_mul(found->whole, cost_dim(in, 0));
+        found->first = t;
+        return in;
+    }
+    found->first = NULL; /* what follows may store it otherwise */
     if (graph_is(n, "Cast") || graph_is(n, "CastLike")) return in;
     if (graph_is(n, "DequantizeLinear") || graph_is_ms(n, "DequantizeLinear")) {
         found->quantized = true;
@@ -173,11 +180,6 @@ static tensor *trace_step(const work *w, const tensor *t, cost_weight *found, bo
         found->scales = n->in_count > 1 ? n->in[1] : NULL;
         found->zero_points = n->in_count > 2 ? n->in[2] : NULL;
         found->block_size = graph_attr_int(n, "block_size", 0);
-        return in;
-    }
-    if (takes_first(w, n, t, in)) {
-        found->part = checked_mul(found->part, cost_dim(t, 0));
-        found->whole = checked_mul(found->whole, cost_dim(in, 0));
         return in;
     }
     if (!graph_is(n, "Transpose")) return NULL;

@@ -31,6 +31,7 @@ typedef struct cost_weight {
     const node *dequantize;       /* that DequantizeLinear */
     bool swapped;                 /* as `transposed`, but between it and the use */
     int64_t part, whole;          /* the first ones of a stack of matrices: so many of so many; 1 of 1: all */
+    tensor *first;                /* these, where they lie as the root begins; NULL: it is all, or they do not */
 } cost_weight;
 bool cost_trace(const work *w, tensor *t, cost_weight *found); /* false: t is not a constant */
 /* The DequantizeLinear that w reads past, for it takes t as it was stored; NULL where it takes t itself. */

@@ -197,10 +197,24 @@ static void read_row(flow_builder *b, int row) {
     d->occurrences[now].reads++;
 }
 
+/* Of a stack of constants its first ones: a view that begins where it does. */
+static int row_of_first(flow_builder *b, const cost_weight *found) {
+    const int root = row_of(b, found->root, found->type);
+    if (!found->first) return root;
+    const int row = row_of(b, found->first, found->type);
+    const tensor *t = found->first;
+    view whole;
+    if (b->to->tensors[row].source < 0 && view_whole(&whole, t)) {
+        b->to->tensors[row].source = root;
+        b->to->tensors[row].view = strides_of(b, &whole, t);
+    }
+    return row;
+}
+
 /* A constant is read as it is stored, with what it takes to unpack it. */
 static void read_constant(flow_builder *b, const cost_weight *found) {
     const tensor *const more[] = {found->scales, found->zero_points};
-    read_row(b, row_of(b, found->root, found->type));
+    read_row(b, row_of_first(b, found));
     for (size_t k = 0; k < sizeof more / sizeof *more; k++)
         if (more[k]) read_row(b, row_of(b, more[k], type_of(b, more[k])));
 }
@@ -323,7 +337,7 @@ static const tensor *stored_for(const unit *u, tensor *t) {
     cost_weight found;
     if (!cost_trace(u->w, t, &found) || is_put_in_order(u->w, &found)) return t;
     const bool told = u->w->rec.kind == OP_GEMM && found.root == u->w->weight;
-    return found.rearranged || (found.transposed && !told) ? NULL : found.root;
+    return found.rearranged || (found.transposed && !told) ? NULL : found.first ? found.first : found.root;
 }
 
 static int row_read(const flow_builder *b, const unit *u, const work_operand *o) {

@@ -357,6 +357,16 @@ def oddities():
             tensor("b", [2, 16], UINT8, raw=bytes(32)), ints("i", [0]), f("s", [2, 1])], domain=ms, block_size=0,
             gather_axis=MIN, quantize_axis=MAX)),
         Case("ms_moe_ranks", LOOSE, one("MoE", "x w w w w", [f("w", [1])], domain=ms, k=MAX)),
+        *(Case("ms_moe_%s" % name, LOOSE, net(
+            [node(op, ["x", "r", "w", *more, "w", *more], domain=ms, **attrs)],
+            [floats("w", [1.0] * (dims[0] * dims[1] * dims[2]), dims), floats("s", [1.0] * (dims[0] * dims[1]), dims[:2])],
+            [value("x", (2, 4)), value("r", (2, 4))]))
+          for op, more in (("MoE", [""]), ("QMoE", ["s", ""]))
+          for name, dims, attrs in (
+              (op + "_no_experts", [0, 4, 4], {}), (op + "_no_width", [4, 0, 4], {}), (op + "_k_min", [4, 4, 4], {"k": MIN}),
+              (op + "_k_0", [4, 4, 4], {"k": 0}), (op + "_k_max", [4, 4, 4], {"k": MAX}), (op + "_other_experts", [5, 4, 4], {"k": 2}),
+              (op + "_bits", [4, 4, 4], {"expert_weight_bits": 0}), (op + "_bits_min", [4, 4, 4], {"expert_weight_bits": MIN}),
+              (op + "_block", [4, 4, 4], {"block_size": MIN}), (op + "_fusion", [4, 4, 4], {"activation_type": "swiglu", "swiglu_fusion": MAX}))),
         Case("dequantize_block_0", LOOSE, one("DequantizeLinear", "q s", [tensor("q", [4], INT8, [1] * 4), f("s", [2])],
                                               version=21, block_size=0, axis=0)),
         Case("dequantize_block_max", BAD, one("DequantizeLinear", "q s", [tensor("q", [4], INT8, [1] * 4), f("s", [2])],

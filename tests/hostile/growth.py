@@ -132,6 +132,10 @@ FIELDS = {
     "nodes_beside": lambda n: each(n, lambda k: node("Relu", "x", "t%d" % k)),
     "nodes_different": lambda n: each(n, lambda k: node("Slice", "x z e%d" % k, "z%d" % k), [ints("z", [0])] + [
         ints("e%d" % k, [k + 1]) for k in range(n)], [value("x", (n + 5, 2))]),
+    "nodes_of_experts": lambda n: net(
+        [node("MoE", ["x" if k == 0 else "m%d" % (k - 1), "r", "w", "", "w"], "m%d" % k, domain="com.microsoft", k=1)
+         for k in range(n // 20)] + [RELU], [tensor("w", [2, 4, 4], FLOAT, raw=bytes(128))],
+        [value("x", (4, 4)), value("r", (4, 2))]),
     "nodes_unknown": lambda n: each(n, lambda k: node("Nope%d" % k, "x", "z%d" % k)),
     "nodes_behind_unknown": lambda n: net([node("NonZero", "x", "x0")] + [
         node("Relu", "x%d" % k, "x%d" % (k + 1)) for k in range(n)] + [RELU]),

@@ -318,8 +318,8 @@ def check_experts(tally, library, program, rng):
     """As they are they are refused. Where the routing is as it is assumed, and told, the parts make what the whole does."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    for name, k, attributes, bias, beside, deep in experts.FORMS:
-        model, shape, values = experts.model(k, attributes, bias, beside, deep, rng)
+    for name, tokens, k, attributes, bias, beside, deep in experts.FORMS:
+        model, shape, values = experts.model(tokens, k, attributes, bias, beside, deep, rng)
         with tempfile.TemporaryDirectory() as folder:
             onnx.save(model, folder + "/model.onnx")
             subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
@@ -332,7 +332,7 @@ def check_experts(tally, library, program, rng):
                 told = file.read().replace('"assumed"', '"input"')
             with open(folder + "/ops.json", "w") as file:
                 file.write(told)
-            feeds = experts.feeds(k, shape, rng)
+            feeds = experts.feeds(tokens, k, shape, rng)
             plan = plan_run.Plan(library, folder)
             got = plan_run.outputs(plan, model, feeds)["y"]
             turned, others = experts.by_turns(values, attributes)

@@ -4,21 +4,23 @@ as inputs their parts must compute what onnxruntime makes of the whole."""
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-TOKENS, EXPERTS, HIDDEN, INNER = 12, 4, 16, 24
-# name, k, attributes, whether it has biases, a matrix beside the first, three dimensions
+EXPERTS, HIDDEN, INNER = 4, 16, 24
+# name, tokens, k, attributes, whether it has biases, a matrix beside the first, three dimensions
 FORMS = [
-    ("relu", 2, {}, True, False, False),
-    ("gelu, shares among the chosen", 2, {"activation_type": "gelu", "normalize_routing_weights": 1}, False, False, True),
-    ("one each", 1, {"activation_type": "silu"}, True, False, False),
-    ("identity", 4, {"activation_type": "identity"}, False, False, False),
-    ("gate and values by turns", 2, {"activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": 1.702, "activation_beta": 1.0,
+    ("relu", 12, 2, {}, True, False, False),
+    ("gelu, shares among the chosen", 12, 2, {"activation_type": "gelu", "normalize_routing_weights": 1}, False, False, True),
+    ("one each", 12, 1, {"activation_type": "silu"}, True, False, False),
+    ("identity", 12, 4, {"activation_type": "identity"}, False, False, False),
+    ("gate and values by turns", 12, 2, {"activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": 1.702, "activation_beta": 1.0,
                                      "swiglu_limit": 0.4, "normalize_routing_weights": 1}, True, False, False),
-    ("gate and values in blocks", 2, {"activation_type": "swiglu", "swiglu_fusion": 2, "activation_alpha": 1.25}, False, False, True),
-    ("gated", 2, {"activation_type": "silu"}, False, True, False),
+    ("gate and values in blocks", 12, 2, {"activation_type": "swiglu", "swiglu_fusion": 2, "activation_alpha": 1.25}, False, False, True),
+    ("gated", 12, 2, {"activation_type": "silu"}, False, True, False),
+    ("fewer choices than experts", 1, 2, {"normalize_routing_weights": 1}, True, False, False),
+    ("of few tokens one each", 2, 1, {"activation_type": "silu"}, True, True, False),
 ]
 
 
-def model(k, attributes, bias, beside, deep, rng):
+def model(tokens, k, attributes, bias, beside, deep, rng):
     """A node of this form, the shape of its input, and its weights."""
     wide = 2 * INNER if attributes.get("swiglu_fusion") else INNER
     weights = {"first": (EXPERTS, wide, HIDDEN), "second": (EXPERTS, HIDDEN, INNER)}
@@ -27,7 +29,7 @@ def model(k, attributes, bias, beside, deep, rng):
     if beside:
         weights["beside"] = (EXPERTS, INNER, HIDDEN)
     values = {n: (rng.standard_normal(s) / 2).astype(np.float32) for n, s in weights.items()}
-    shape = (2, TOKENS // 2, HIDDEN) if deep else (TOKENS, HIDDEN)
+    shape = (2, tokens // 2, HIDDEN) if deep else (tokens, HIDDEN)
     return of_weights(values, shape, k, attributes), shape, values
 
 
@@ -41,6 +43,8 @@ def by_turns(values, attributes):
         return turned, attributes | {"swiglu_fusion": 1}
     if "beside" in values:
         turned["first"] = np.stack([values["first"], turned.pop("beside")], axis=2).reshape(EXPERTS, 2 * INNER, HIDDEN)
+        if "first_bias" in values:
+            turned["first_bias"] = np.stack([values["first_bias"], np.zeros_like(values["first_bias"])], axis=2).reshape(EXPERTS, 2 * INNER)
         return turned, {"activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": 1.0, "activation_beta": 0.0}
     return turned, attributes
 
@@ -51,22 +55,23 @@ def of_weights(values, shape, k, attributes):
     node = helper.make_node("MoE", inputs, ["y"], "moe", domain="com.microsoft", k=k, **attributes)
     graph = helper.make_graph(
         [node], "experts",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape), helper.make_tensor_value_info("router", TensorProto.FLOAT, (TOKENS, EXPERTS))],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape), helper.make_tensor_value_info("router", TensorProto.FLOAT, (int(np.prod(shape[:-1])), EXPERTS))],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
         [numpy_helper.from_array(value, name) for name, value in values.items()])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
 
 
-def feeds(k, shape, rng):
-    """Inputs whose routing is even, and what is assumed of them."""
-    router = rng.standard_normal((TOKENS, EXPERTS)).astype(np.float32)
-    chosen = (np.arange(TOKENS)[:, None] + rng.permutation(EXPERTS)[:k]) % EXPERTS
-    for t in range(TOKENS):
+def feeds(tokens, k, shape, rng):
+    """Inputs whose routing is even, to the first experts where not all are used, and what is assumed of them."""
+    used = min(tokens * k, EXPERTS)
+    router = rng.standard_normal((tokens, EXPERTS)).astype(np.float32)
+    chosen = (np.arange(tokens)[:, None] + rng.permutation(used)[:k]) % used
+    for t in range(tokens):
         router[t, chosen[t]] += 8
     order = np.argsort(-router, axis=1)[:, :k]
-    taken, places = [[] for _ in range(EXPERTS)], np.zeros((TOKENS, k), np.int32)
-    rows = TOKENS * k // EXPERTS
-    for t in range(TOKENS):
+    taken, places = [[] for _ in range(used)], np.zeros((tokens, k), np.int32)
+    rows = tokens * k // used
+    for t in range(tokens):
         for j, e in enumerate(order[t]):
             places[t, j] = e * rows + len(taken[e])
             taken[e].append(t)
