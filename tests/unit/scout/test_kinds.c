@@ -377,6 +377,19 @@ static void a_sequential_sum_is_within(void) {
     UNIT_CHECK(worst > allowed / 100); /* and the table is no barn door */
 }
 
+static void a_table_is_a_weight_where_it_is_stored(void) {
+    begin("16,24,8", "fp16");
+    o.rec = (oprec){.kind = OP_EMBEDDING, .type = DTYPE_FP16, .weight_type = DTYPE_FP16};
+    oprec_set_shape(&o.rec, &a, 2, (const int64_t[]){16, 24});
+    oprec_set_int(&o.rec, "table", 100);
+    UNIT_CHECK(build());
+    UNIT_INT(tensor("table")->role, SCOUT_WEIGHT);
+    o.rec.weight_type = DTYPE_NONE;
+    UNIT_CHECK(build());
+    UNIT_INT(tensor("table")->role, SCOUT_INPUT);
+    end();
+}
+
 static scout_answer takes_wide_fp16(const scout_op *asked, scout_device *device, scout_why *reason) {
     if (asked->input == SCOUT_FP16 && asked->shape[2] >= 256 && !device) return SCOUT_OK;
     return scout_say(reason, SCOUT_NO, "type", "fp16 alone");
@@ -395,6 +408,7 @@ static void a_candidate_offers_what_it_supports(void) {
 
 int main(void) {
     UNIT_RUN(a_plain_product);
+    UNIT_RUN(a_table_is_a_weight_where_it_is_stored);
     UNIT_RUN(layouts_are_as_stored);
     UNIT_RUN(batches_and_shared_sides);
     UNIT_RUN(a_bias_is_a_tensor);

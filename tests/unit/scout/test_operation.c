@@ -34,6 +34,14 @@ static void what_stands_behind_a_product_is_read(void) {
     end();
 }
 
+/* And not made by another operation, as in a model it may be. */
+static void a_table_is_stored(void) {
+    if (!UNIT_CHECK(read_text("{\"rows\": {\"op\": \"embedding\", \"shape\": [16, 64], \"table\": 100}}", "bf16")))
+        return;
+    UNIT_INT(named("rows")->rec.weight_type, DTYPE_BF16);
+    end();
+}
+
 static void a_transformer_block(void) {
     if (!UNIT_CHECK(read_text(block, "bf16"))) return;
     UNIT_INT(list.count, 6);
@@ -422,6 +430,7 @@ static void damaged_jobs_are_refused(void) {
 }
 
 int main(void) {
+    UNIT_RUN(a_table_is_stored);
     UNIT_RUN(a_transformer_block);
     UNIT_RUN(what_stands_behind_a_product_is_read);
     UNIT_RUN(a_mask_is_as_large_as_is_read);
