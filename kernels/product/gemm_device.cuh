@@ -34,6 +34,9 @@ static __device__ __forceinline__ void copy16(uint32_t to, const void *from, boo
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0)
                  : "memory");
 }
+static __device__ __forceinline__ void copy4(uint32_t to, const void *from, bool valid) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(valid ? 4 : 0) : "memory");
+}
 static __device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> static __device__ __forceinline__ void copy_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
@@ -79,6 +82,17 @@ static __device__ __forceinline__ uint4 load_shared16(uint32_t from) {
                  : "r"(from)
                  : "memory");
     return v;
+}
+
+static __device__ __forceinline__ uint2 load_shared8(uint32_t from) {
+    uint2 v;
+    asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(from) : "memory");
+    return v;
+}
+template <typename T> static __device__ __forceinline__ T load_shared2(uint32_t from) {
+    uint16_t bits;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(from) : "memory");
+    return *(const T *)&bits;
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

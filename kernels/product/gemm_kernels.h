@@ -5,8 +5,8 @@
  *     gemm_stream_plan plan;
  *     gemm_stream_config config = {.packed = 0, .split = 1, .tile = 2, .depth = 3};
  *     if (gemm_stream_prepare(&shape, &config, &plan) != 0) …                 once; sets up the kernel on this device
- *     if (plan.pack_bytes) gemm_stream_pack(&plan, weight, packed, stream);   once per weight, plan.pack_bytes long
- *     gemm_stream_launch(&plan, a, plan.pack_bytes ? packed : weight, c, stream);
+ *     if (plan.pack_bytes) gemm_stream_pack(&plan, weight, NULL, NULL, packed, stream);   once per weight
+ *     gemm_stream_launch(&plan, a, weight, NULL, packed, c, stream);
  *
  * A launch only enqueues, allocates nothing, needs no workspace, and can be captured in a graph. `stream` is a
  * cudaStream_t. Everything works on the current device and returns 0 or a cudaError_t (gemm_kernel_error tells it in
@@ -56,9 +56,11 @@ int gemm_naive_launch(const gemm_shape *shape, const void *a, const void *b, con
 /* --- gemm_tiled: tiles in shared memory; fp32 by FFMA, fp16 and bf16 by mma.sync; every layout, any alignment --- */
 int gemm_tiled_launch(const gemm_shape *shape, const void *a, const void *b, void *c, void *stream);
 
-/* --- gemm_stream: m <= 16, fp16 or bf16, reads the weight once at memory speed --- */
+/* --- gemm_stream: m <= 16, fp16 or bf16, with a weight of that type or of 8 bits, which it reads once at memory speed;
+ * blocks of 8 bits: 32, 64, multiples of 128, or all of k --- */
 typedef struct gemm_stream_config {
     int packed; /* 1: a weight stored [k,n], turned into [n,k] by gemm_stream_pack */
+    int zeros;  /* 1: a weight of 8 bits with zero points */
     int split; /* 1, 2, 4: thread blocks of a cluster that share one range of outputs along k (above 1: sm_90 and up) */
     int tile;  /* 1, 2, 3: outputs at once, times 16 (times 32 where the weight is read as [k,n]) */
     int depth; /* steps in flight for each warp, each `tile` times 2 KiB of weight; with tile 1: 4, 6; 2: 3, 4; 3: 2, 3
@@ -70,7 +72,9 @@ typedef struct gemm_stream_plan {
     gemm_stream_config config;
     const void *kernel; /* of the runtime's own; for launch alone */
     int blocks, clusters;
-    size_t shared_bytes, shared_limit, pack_bytes;
+    size_t shared_bytes, shared_limit;
+    size_t side_at, side_bytes,
+        pack_bytes; /* packed: the weight, if it is; behind it scales and zero points, if they are */
 } gemm_stream_plan;
 
 enum { GEMM_STREAM_MAX_M = 16, GEMM_STREAM_THREADS = 256 };
@@ -80,8 +84,12 @@ int gemm_stream_fits(const gemm_shape *shape, const gemm_stream_config *config, 
 /* Whether every block would read its part of A again for each of its tiles. */
 int gemm_stream_rereads(const gemm_shape *shape, const gemm_stream_config *config, int units, size_t shared_limit);
 int gemm_stream_prepare(const gemm_shape *shape, const gemm_stream_config *config, gemm_stream_plan *plan);
-int gemm_stream_pack(const gemm_stream_plan *plan, const void *weight, void *packed, void *stream);
-int gemm_stream_launch(const gemm_stream_plan *plan, const void *a, const void *weight, void *c, void *stream);
+/* scales, zeros: of a weight of 8 bits; NULL: there are none. `weight` and `scales` are not read by a launch where
+ * `packed` has them. */
+int gemm_stream_pack(const gemm_stream_plan *plan, const void *weight, const void *scales, const void *zeros,
+                     void *packed, void *stream);
+int gemm_stream_launch(const gemm_stream_plan *plan, const void *a, const void *weight, const void *scales,
+                       const void *packed, void *c, void *stream);
 
 /* --- gemm_int4: fp16 x int4 or uint4 → fp16, dequantised in registers; b stored [n][k/2] --- */
 typedef struct gemm_int4_config {

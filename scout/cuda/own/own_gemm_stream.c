@@ -1,20 +1,25 @@
-/* gemm_stream as a candidate: fp16 and bf16 products of at most 16 rows. Its variants: the weight as it is or
- * transposed from [K,N] to [N,K] once, the outputs and steps of a warp, and blocks that share a range of outputs.
- */
+/* gemm_stream as a candidate: fp16 and bf16 products of at most 16 rows, with a weight of that type or of 8 bits. Its
+ * variants: the weight as it is or transposed from [K,N] to [N,K] once, the outputs and steps of a warp, and blocks
+ * that share a range of outputs. Scales in blocks, and zero points, are packed once: as they lie, an output's are far
+ * from the next one's. */
 #include "scout/cuda/own/own.h"
 
 enum { WEIGHT, TILE, DEPTH, SPLIT, PARAMETERS };
 
 struct scout_plan {
     gemm_stream_plan stream;
+    int packs, scales, zeros; /* tensors; -1: none */
 };
+
+static int is_bytes(const gemm_shape *s) { return s->type_b == GEMM_INT8 || s->type_b == GEMM_UINT8; }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     const scout_answer plain = own_gemm_plain(op, why);
     if (plain != SCOUT_OK) return plain;
     const gemm_shape s = own_gemm_shape(op);
-    if ((s.type_a != GEMM_FP16 && s.type_a != GEMM_BF16) || s.type_b != s.type_a || s.type_c != s.type_a)
-        return scout_say(why, SCOUT_NO, "type", "gemm_stream multiplies fp16 with fp16 and bf16 with bf16");
+    const int bytes = is_bytes(&s);
+    if ((s.type_a != GEMM_FP16 && s.type_a != GEMM_BF16) || (s.type_b != s.type_a && !bytes) || s.type_c != s.type_a)
+        return scout_say(why, SCOUT_NO, "type", "gemm_stream multiplies fp16 and bf16 with their own type or 8 bits");
     if (s.m > GEMM_STREAM_MAX_M)
         return scout_say(why, SCOUT_NO, "shape", "gemm_stream is for at most %d rows", (int)GEMM_STREAM_MAX_M);
     if (s.batch != 1) return scout_say(why, SCOUT_NO, "shape", "gemm_stream takes no batches");
@@ -22,8 +27,12 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     if (s.k % 8 != 0 || s.lda % 8 != 0)
         return scout_say(why, SCOUT_NO, "alignment", "gemm_stream needs K in multiples of 8");
     const int packs = !s.trans_b && gemm_problem_of(op).weight == GEMM_B;
-    if (!packs && (s.ldb % 8 != 0 || (!s.trans_b && s.n % 8 != 0)))
+    if (!packs && (s.ldb % (bytes ? 16 : 8) != 0 || (!s.trans_b && s.n % 8 != 0)))
         return scout_say(why, SCOUT_NO, "alignment", "gemm_stream needs the weight's rows in multiples of 16 bytes");
+    if (bytes && (op_tensor(op, "scales") < 0 || (!packs && !s.trans_b)))
+        return scout_say(why, SCOUT_NO, "layout", "gemm_stream needs 8 bits with scales, and as [N,K] or constant");
+    if (bytes && s.block_size != s.k && s.block_size != 32 && s.block_size != 64 && s.block_size % 128 != 0)
+        return scout_say(why, SCOUT_NO, "alignment", "gemm_stream needs blocks of 32, 64 or a multiple of 128");
     if (device && device->capability_major < 8)
         return scout_say(why, SCOUT_NO, "hardware", "gemm_stream needs compute capability 8.0");
     return SCOUT_OK;
@@ -41,9 +50,9 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     return SCOUT_OK;
 }
 
-static gemm_stream_config config_of(const int64_t *values) {
-    gemm_stream_config config = {0};
-    if (!values) return (gemm_stream_config){.packed = 0, .split = 1, .tile = 2, .depth = 3};
+static gemm_stream_config config_of(const scout_op *op, const int64_t *values) {
+    gemm_stream_config config = {.zeros = op_tensor(op, "b_zero") >= 0, .split = 1, .tile = 2, .depth = 3};
+    if (!values) return config;
     config.packed = (int)values[WEIGHT], config.tile = (int)values[TILE];
     config.depth = (int)values[DEPTH], config.split = (int)values[SPLIT];
     return config;
@@ -69,7 +78,7 @@ static int allows_split(const gemm_shape *s, const gemm_stream_config *config, s
 /* A product of two activations has nothing to pack. */
 static int allows(const scout_op *op, scout_device *device, const int64_t *values) {
     const gemm_shape s = own_gemm_shape(op);
-    const gemm_stream_config config = config_of(values);
+    const gemm_stream_config config = config_of(op, values);
     if (!allows_split(&s, &config, device)) return 0;
     if (config.packed && gemm_problem_of(op).weight != GEMM_B) return 0;
     return gemm_stream_fits(&s, &config, own_units(device), own_shared_limit(device));
@@ -78,25 +87,31 @@ static int allows(const scout_op *op, scout_device *device, const int64_t *value
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **plan,
                             scout_plan_needs *needs, scout_why *why) {
     const gemm_shape s = own_gemm_shape(op);
-    const gemm_stream_config config = config_of(values);
+    const gemm_stream_config config = config_of(op, values);
     if (!allows(op, device, values))
         return scout_say(why, SCOUT_NO, "hardware", "this variant does not fit into shared memory here");
     scout_plan *const p = *plan;
     const int error = gemm_stream_prepare(&s, &config, &p->stream);
     if (error) return cuda_device_answer((cudaError_t)error, "preparing gemm_stream", why);
-    needs->packs = p->stream.pack_bytes ? GEMM_B + 1 : 0;
+    p->scales = op_tensor(op, "scales"), p->zeros = op_tensor(op, "b_zero");
+    p->packs = !p->stream.pack_bytes ? -1 : config.packed ? GEMM_B : p->scales;
+    needs->packs = (uint32_t)(p->packs + 1);
     needs->pack_bytes = p->stream.pack_bytes;
     return SCOUT_OK;
 }
 
-static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
-    const int error = gemm_stream_pack(&plan->stream, weight, packed, stream);
+static void *at(void *const *tensors, int which) { return which < 0 ? NULL : tensors[which]; }
+
+static scout_answer pack(scout_plan *plan, void *const *tensors, void *packed, void *stream, scout_why *why) {
+    const int error = gemm_stream_pack(&plan->stream, tensors[GEMM_B], at(tensors, plan->scales),
+                                       at(tensors, plan->zeros), packed, stream);
     return error ? cuda_device_answer((cudaError_t)error, "packing for gemm_stream", why) : SCOUT_OK;
 }
 
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
-    const int error = gemm_stream_launch(&plan->stream, args->tensors[GEMM_A], args->tensors[GEMM_B],
-                                         args->tensors[GEMM_C], args->stream);
+    void *const *t = args->tensors;
+    const int error = gemm_stream_launch(&plan->stream, t[GEMM_A], t[GEMM_B], at(t, plan->scales), at(t, plan->packs),
+                                         t[GEMM_C], args->stream);
     return error ? cuda_device_answer((cudaError_t)error, "launching gemm_stream", why) : SCOUT_OK;
 }
 
@@ -115,15 +130,15 @@ const scout_candidate own_gemm_stream = {
     .flags = SCOUT_OWN,
     .priority = 50,
     .name = "gemm_stream",
-    .about = "own kernel for at most 16 rows: reads the weight once, at memory speed",
+    .about = "own kernel for at most 16 rows: reads a weight of 16 or 8 bits once, at memory speed",
     .approach = "CUSTOM_KERNEL",
     .precisions = (const char *const[]){"fp16", "bf16", NULL},
     .supports = supports,
     .domain = domain,
     .allows = allows,
     .prepare = prepare,
-    .pack = pack,
     .launch = launch,
     .describe = describe,
     .plan_bytes = sizeof(scout_plan),
+    .pack_tensors = pack,
 };

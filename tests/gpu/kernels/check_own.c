@@ -13,7 +13,7 @@ typedef struct product {
     int64_t m, n, k, batch;
     const char *layout;
     uint32_t a, b, c;
-    int64_t block;    /* of an int4 weight */
+    int64_t block;    /* of a weight of few bits */
     const char *bias; /* its form, or NULL */
     bool activations; /* b is no constant */
     const char *code; /* why it is refused; NULL: it is served */
@@ -23,13 +23,13 @@ typedef struct product {
 enum { H = SCOUT_FP16, B = SCOUT_BF16, F = SCOUT_FP32, Q = SCOUT_INT4, I = SCOUT_INT8 };
 
 static const product products[] = {
-    {"gemm_stream", 1, 4096, 4096, 1, "nt", H, H, H, 0, NULL, false, NULL, 6},
-    {"gemm_stream", 16, 4096, 11008, 1, "nt", B, B, B, 0, NULL, false, NULL, 6},
-    {"gemm_stream", 4, 11008, 4096, 1, "nn", H, H, H, 0, NULL, false, NULL, 12},
-    {"gemm_stream", 4, 11008, 4096, 1, "nn", H, H, H, 0, NULL, true, NULL, 6},
-    {"gemm_stream", 1, 512, 8192, 1, "nt", H, H, H, 0, NULL, false, NULL, 6},
-    {"gemm_stream", 1, 512, 8192, 1, "nn", H, H, H, 0, NULL, false, NULL, 12},
-    {"gemm_stream", 1, 4095, 4096, 1, "nn", H, H, H, 0, NULL, false, NULL, 6}, /* packed alone */
+    {"gemm_stream", 1, 4096, 4096, 1, "nt", H, H, H, 0, NULL, false, NULL, 7},
+    {"gemm_stream", 16, 4096, 11008, 1, "nt", B, B, B, 0, NULL, false, NULL, 7},
+    {"gemm_stream", 4, 11008, 4096, 1, "nn", H, H, H, 0, NULL, false, NULL, 14},
+    {"gemm_stream", 4, 11008, 4096, 1, "nn", H, H, H, 0, NULL, true, NULL, 7},
+    {"gemm_stream", 1, 512, 8192, 1, "nt", H, H, H, 0, NULL, false, NULL, 7},
+    {"gemm_stream", 1, 512, 8192, 1, "nn", H, H, H, 0, NULL, false, NULL, 14},
+    {"gemm_stream", 1, 4095, 4096, 1, "nn", H, H, H, 0, NULL, false, NULL, 7}, /* packed alone */
     {"gemm_stream", 1, 4095, 4096, 1, "nn", H, H, H, 0, NULL, true, "alignment", 0},
     {"gemm_stream", 17, 4096, 4096, 1, "nt", H, H, H, 0, NULL, false, "shape", 0},
     {"gemm_stream", 1, 4096, 4096, 2, "nt", H, H, H, 0, NULL, false, "shape", 0},
@@ -38,8 +38,17 @@ static const product products[] = {
     {"gemm_stream", 1, 4096, 4096, 1, "nt", F, F, F, 0, NULL, false, "type", 0},
     {"gemm_stream", 1, 4096, 4096, 1, "nt", H, H, F, 0, NULL, false, "type", 0},
     {"gemm_stream", 1, 4096, 4096, 1, "nt", H, H, H, 0, "n", false, "epilogue", 0},
-    {"gemm_stream_tail", 1, 4096, 4096, 1, "nt", H, H, H, 0, "n", false, NULL, 6},
-    {"gemm_stream_tail", 4, 11008, 4096, 1, "nn", H, H, H, 0, "full", false, NULL, 12},
+    {"gemm_stream", 1, 4096, 4096, 1, "nt", H, I, H, 4096, NULL, false, NULL, 5},
+    {"gemm_stream", 16, 4096, 11008, 1, "nt", B, SCOUT_UINT8, B, 128, NULL, false, NULL, 3},
+    {"gemm_stream", 4, 11008, 4096, 1, "nn", B, I, B, 4096, NULL, false, NULL, 5}, /* packed alone */
+    {"gemm_stream", 4, 11008, 4096, 1, "nn", B, I, B, 4096, NULL, true, "layout", 0},
+    {"gemm_stream", 1, 512, 4112, 1, "nt", H, I, H, 4112, NULL, false, NULL, 6},
+    {"gemm_stream", 1, 512, 8200, 1, "nt", H, I, H, 8200, NULL, false, "alignment", 0},
+    {"gemm_stream", 1, 4096, 4096, 1, "nt", H, I, H, 16, NULL, false, "alignment", 0},
+    {"gemm_stream", 17, 4096, 4096, 1, "nt", H, I, H, 4096, NULL, false, "shape", 0},
+    {"gemm_stream", 1, 4096, 4096, 1, "nt", F, I, F, 4096, NULL, false, "type", 0},
+    {"gemm_stream_tail", 1, 4096, 4096, 1, "nt", H, H, H, 0, "n", false, NULL, 7},
+    {"gemm_stream_tail", 4, 11008, 4096, 1, "nn", H, H, H, 0, "full", false, NULL, 14},
     {"gemm_stream_tail", 1, 4096, 4096, 1, "nt", H, H, H, 0, NULL, false, "epilogue", 0}, /* it is gemm_stream's */
     {"gemm_int4", 1, 4096, 4096, 1, "nt", H, Q, H, 128, NULL, false, NULL, 1},
     {"gemm_int4", 64, 4096, 4096, 1, "nt", H, Q, H, 32, NULL, false, NULL, 2},

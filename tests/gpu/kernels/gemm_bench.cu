@@ -236,7 +236,7 @@ std::vector<gemm_stream_config> stream_configs(const gemm_shape &s, int most_spl
         for (int split = 1; split <= (device().major < 9 ? 1 : most_split); split *= 2)
             for (int tile : {1, 2, 3})
                 for (int depth : {2, 3, 4, 6}) {
-                    const gemm_stream_config config = {packed, split, tile, depth};
+                    const gemm_stream_config config = {packed, 0, split, tile, depth};
                     if (gemm_stream_fits(&s, &config, device().units, (size_t)device().shared)) out.push_back(config);
                 }
     return out;
@@ -260,9 +260,9 @@ void check_stream(const gemm_shape &s, bool few) {
             if (e) return e;
             if (plan.pack_bytes) {
                 NEED(cudaMalloc(&packed, plan.pack_bytes));
-                e = gemm_stream_pack(&plan, b, packed, nullptr);
+                e = gemm_stream_pack(&plan, b, nullptr, nullptr, packed, nullptr);
             }
-            if (!e) e = gemm_stream_launch(&plan, a, packed ? packed : b, c, nullptr);
+            if (!e) e = gemm_stream_launch(&plan, a, b, nullptr, packed, c, nullptr);
             NEED(cudaDeviceSynchronize());
             NEED(cudaFree(packed));
             return e;
@@ -302,7 +302,7 @@ void check_refusals() {
         else
             failed++, printf("FAILED takes %s\n", what);
     };
-    const gemm_stream_config config = {0, 1, 2, 3}, odd = {0, 3, 2, 3}, packed = {1, 1, 2, 3};
+    const gemm_stream_config config = {0, 0, 1, 2, 3}, odd = {0, 0, 3, 2, 3}, packed = {1, 0, 1, 2, 3};
     const auto takes = [](const gemm_shape &s, const gemm_stream_config &c) {
         gemm_stream_plan plan;
         const bool fits = gemm_stream_fits(&s, &c, device().units, (size_t)device().shared);
@@ -566,7 +566,7 @@ void time_stream(bool all) {
                     gemm_stream_plan plan;
                     if (gemm_stream_prepare(&s, &config, &plan)) continue;
                     const double us = watch.of(launches, [&](int k, cudaStream_t stream) {
-                        return gemm_stream_launch(&plan, memory.a(), weight(k), memory.c(), stream);
+                        return gemm_stream_launch(&plan, memory.a(), weight(k), nullptr, nullptr, memory.c(), stream);
                     });
                     if (all)
                         printf("%5d x %-5d %2d %s %-38s %4d blocks %6zu B %8.2f us %6.3f\n", size[0], size[1], m,
