@@ -61,8 +61,8 @@ template <typename T, int MT, int FORM> kernel_fn by_size(const gemm_stream_conf
 }
 template <typename T, int MT> kernel_fn by_form(int form, const gemm_stream_config *c) {
     static kernel_fn (*const sizes[])(const gemm_stream_config *) = {
-        by_size<T, MT, ROWS>, by_size<T, MT, COLUMNS>, by_size<T, MT, BYTES>, by_size<T, MT, SCALES>,
-        by_size<T, MT, ZEROS>};
+        by_size<T, MT, ROWS>,  by_size<T, MT, COLUMNS>,     by_size<T, MT, BYTES>,     by_size<T, MT, SCALES>,
+        by_size<T, MT, ZEROS>, by_size<T, MT, FINE_SCALES>, by_size<T, MT, FINE_ZEROS>};
     return sizes[form](c);
 }
 template <typename T> kernel_fn by_rows(int64_t m, int form, const gemm_stream_config *c) {
@@ -75,6 +75,8 @@ kernel_fn kernel_of(const gemm_shape *s, const gemm_stream_config *c, int form) 
 bool is_bytes(const gemm_shape *s) { return s->type_b == GEMM_INT8 || s->type_b == GEMM_UINT8; }
 
 int form_of(const gemm_shape *s, const gemm_stream_config *config) {
+    const bool fine = s->block_size < s->k && s->block_size < step_of(BYTES);
+    if (is_bytes(s) && fine) return config->zeros ? FINE_ZEROS : FINE_SCALES;
     if (is_bytes(s)) return config->zeros ? ZEROS : s->block_size < s->k ? SCALES : BYTES;
     return s->trans_b || config->packed ? ROWS : COLUMNS;
 }
@@ -222,16 +224,15 @@ template <typename T>
 cudaError_t pack_weight(const gemm_shape *s, const void *weight, void *packed, cudaStream_t stream) {
     const int64_t pitch = pitch_of(s), down = (pitch + 31) / 32;
     const dim3 grid((unsigned)((s->n + 31) / 32), (unsigned)(down < 65535 ? down : 65535));
-    pack_kernel<T><<<grid, dim3(32, 8), 0, stream>>>((const T *)weight, (T *)packed, (int)s->n, (int)s->k, pitch,
-                                                     s->ldb);
+    pack_kernel<T>
+        <<<grid, dim3(32, 8), 0, stream>>>((const T *)weight, (T *)packed, (int)s->n, (int)s->k, pitch, s->ldb);
     return cudaGetLastError();
 }
 template <typename T>
 cudaError_t pack_tables(const gemm_shape *s, const void *scales, const void *zeros, void *table, cudaStream_t stream) {
     const int64_t all = (int64_t)blocks_of(s) * side_pitch(s);
-    pack_sides<T><<<(unsigned)((all + 255) / 256), 256, 0, stream>>>((const T *)scales, zeros, s->type_b == GEMM_INT8,
-                                                                     (T *)table, (int)s->n, side_pitch(s),
-                                                                     blocks_of(s));
+    pack_sides<T><<<(unsigned)((all + 255) / 256), 256, 0, stream>>>(
+        (const T *)scales, zeros, s->type_b == GEMM_INT8, (T *)table, (int)s->n, side_pitch(s), blocks_of(s));
     return cudaGetLastError();
 }
 } // namespace
@@ -244,8 +245,9 @@ extern "C" int gemm_stream_pack(const gemm_stream_plan *plan, const void *weight
     if (plan->side_at)
         e = (is_bytes(s) ? pack_weight<uint8_t> : pack_weight<uint16_t>)(s, weight, packed, (cudaStream_t)stream);
     if (e == cudaSuccess && plan->side_bytes)
-        e = (s->type_a == GEMM_FP16 ? pack_tables<__half> : pack_tables<__nv_bfloat16>)(
-            s, scales, zeros, (char *)packed + plan->side_at, (cudaStream_t)stream);
+        e = (s->type_a == GEMM_FP16 ? pack_tables<__half> : pack_tables<__nv_bfloat16>)(s, scales, zeros,
+                                                                                        (char *)packed + plan->side_at,
+                                                                                        (cudaStream_t)stream);
     return e;
 }
 
@@ -265,7 +267,7 @@ extern "C" int gemm_stream_launch(const gemm_stream_plan *plan, const void *a, c
     /* -1, for a highest bit that is 2 or 4; -2^127, for 2^-126 or 0 */
     job.factor = job.sign ? 0xbf80bf80u : 0xff00ff00u;
     job.blocks = blocks_of(s), job.pitch = side_pitch(s);
-    job.block_shift = job.blocks == 1 ? 2 : s->block_size == 32 ? 0 : s->block_size == 64 ? 1 : 2;
+    job.block_shift = s->block_size == 64;
     job.block_steps = job.blocks == 1 ? job.steps : (int)(s->block_size / step_of(BYTES));
     launch_config(plan, &config, &cluster);
     config.stream = (cudaStream_t)stream;

@@ -19,9 +19,9 @@
  * the zero point are taken off together; one with a sign has its highest bit turned first, which adds 128. A number of
  * bf16 has room for seven: these are the lowest bits of 2 + q / 64, and one product-and-sum with the eighth takes the 2
  * off. So scales are 64 times as large there, and the four numbers of a word, of which one instruction takes two that
- * stand two apart, meet A's in the same order. Scales multiply sums in fp32: those of a whole row once at the end, those
- * of blocks a block's sums. Scales of blocks, and zero points, come with the weight of the same k, from a table that has
- * the outputs next to each other.
+ * stand two apart, meet A's in the same order. Scales multiply sums in fp32: those of a whole row once at the end,
+ * those of blocks a block's sums. Scales of blocks, and zero points, come with the weight of the same k, from a table
+ * that has the outputs next to each other.
  *
  * Tried on an H200 (us a launch in graphs, weights cold, 4096 x 4096 fp16 as rows, of which a plain read takes 8.9):
  * - A staged whole behind one barrier: 10.5 for m = 1, 13.1 for m = 16. Expected without the barrier: about 1 less.
@@ -45,14 +45,21 @@
 
 namespace gemm_stream {
 
-/* BYTES: rows of 8 bits with a scale each; SCALES: in blocks of their own scales; ZEROS: and zero points. */
-enum form { ROWS, COLUMNS, BYTES, SCALES, ZEROS };
-enum { WARPS = 8, THREADS = 32 * WARPS, MOST_BLOCKS = 4 /* in a step */ };
+/* BYTES: rows of 8 bits with a scale each; SCALES: in blocks of their own scales; ZEROS: and zero points. FINE: several
+ * blocks in a step. */
+enum form { ROWS, COLUMNS, BYTES, SCALES, ZEROS, FINE_SCALES, FINE_ZEROS };
+enum { WARPS = 8, THREADS = 32 * WARPS };
 
 /* What differs between the forms, on host and device alike. `size` is 1, 2 or 3. */
 __host__ __device__ constexpr int element_of(int form) { return form >= BYTES ? 1 : 2; }
-__host__ __device__ constexpr int sides_of(int form) { return form > BYTES ? form - BYTES : 0; } /* tables */
-__host__ __device__ constexpr int tile_of(int form, int size) { return (form == COLUMNS ? 32 : 16) * size; } /* outputs */
+__host__ __device__ constexpr bool has_zeros(int form) { return form == ZEROS || form == FINE_ZEROS; }
+__host__ __device__ constexpr int sides_of(int form) {
+    return form <= BYTES ? 0 : has_zeros(form) ? 2 : 1;
+} /* tables */
+__host__ __device__ constexpr int most_blocks(int form) { return form >= FINE_SCALES ? 4 : 1; } /* in a step */
+__host__ __device__ constexpr int tile_of(int form, int size) {
+    return (form == COLUMNS ? 32 : 16) * size;
+} /* outputs */
 /* Of k, that a warp multiplies between two waits. */
 __host__ __device__ constexpr int step_of(int form) { return form == COLUMNS ? 32 : 128 / element_of(form); }
 /* Outputs that stay together. */
@@ -62,7 +69,8 @@ __host__ __device__ constexpr int weight_bytes(int form, int size) {
     return tile_of(form, size) * step_of(form) * element_of(form);
 }
 __host__ __device__ constexpr int step_bytes(int form, int size) {
-    return weight_bytes(form, size) + sides_of(form) * MOST_BLOCKS * (tile_of(form, size) + 2) * 2;
+    return weight_bytes(form, size) +
+           (sides_of(form) * most_blocks(form) * (tile_of(form, size) + 2) * 2 + 15) / 16 * 16;
 }
 
 /* Clusters 0 … more - 1 have units + 1 units of outputs, the others `units`; [0] is what holds for those, [1] for
@@ -75,9 +83,9 @@ struct stream_job {
     int keep;     /* all: A is read for the first tile only */
     int tiles[2], height[2];
     int64_t lda, ldw, ldc;
-    uint32_t flip, factor; /* of bytes: what `widened` turns them with */
-    int sign;              /* whether bytes have one */
-    int blocks, pitch, block_shift, block_steps; /* a block is 32 << block_shift numbers, or (2) so many steps */
+    uint32_t flip, factor;                       /* of bytes: what `widened` turns them with */
+    int sign;                                    /* whether bytes have one */
+    int blocks, pitch, block_shift, block_steps; /* a block is 32 << block_shift numbers (FINE), or so many steps */
 };
 
 /* The outputs of one cluster, cut into tiles of equal height. */
@@ -130,11 +138,12 @@ template <typename T, int FORM, int SIZE> struct source {
         if (sides_of(FORM)) side = (const T *)job.side + even, beside = even < job.pitch;
     }
     __device__ __forceinline__ void fetch_sides(const stream_job &job, int step, uint32_t to, int lane) const {
-        const int block = job.block_shift < 2 ? step << (2 - job.block_shift) : step / (unsigned)job.block_steps;
+        constexpr int MOST = most_blocks(FORM);
+        const int block = MOST > 1 ? step << (2 - job.block_shift) : step / (unsigned)job.block_steps;
 #pragma unroll
-        for (int i = 0; i < sides_of(FORM) * MOST_BLOCKS; i++) {
-            const int table = i / MOST_BLOCKS, at = i % MOST_BLOCKS;
-            if (lane <= TILE / 2 && at < MOST_BLOCKS >> job.block_shift)
+        for (int i = 0; i < sides_of(FORM) * MOST; i++) {
+            const int table = i / MOST, at = i % MOST;
+            if (lane <= TILE / 2 && (MOST == 1 || at < MOST >> job.block_shift))
                 gemm::copy4(to + i * (TILE + 2) * 2 + lane * 4,
                             side + (int64_t)(table * job.blocks + block + at) * job.pitch,
                             beside && block + at < job.blocks);
@@ -169,8 +178,7 @@ __device__ __forceinline__ void fetch_a(const stream_job &job, int step, uint32_
 #pragma unroll
     for (int i = 0; i < MT * 8 / ROWS_AT_ONCE; i++) {
         const int row = i * ROWS_AT_ONCE + r;
-        if (row < job.m)
-            gemm::copy16(to + place_a<FORM>(row, c), (const T *)job.a + row * job.lda + k, k < job.k);
+        if (row < job.m) gemm::copy16(to + place_a<FORM>(row, c), (const T *)job.a + row * job.lda + k, k < job.k);
     }
 }
 
@@ -182,7 +190,8 @@ template <> struct widened<__half> { /* flip: the highest bit of each byte, or n
     __device__ __forceinline__ void set(const stream_job &job, float zero) {
         less = __float2half2_rn(job.sign ? -1152.0f - zero : -1024.0f - zero);
     }
-    template <bool ZEROED> __device__ __forceinline__ void get(uint32_t (&to)[2], const stream_job &job, uint32_t w) const {
+    template <bool ZEROED>
+    __device__ __forceinline__ void get(uint32_t (&to)[2], const stream_job &job, uint32_t w) const {
         w ^= job.flip;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -196,8 +205,11 @@ template <> struct widened<__half> { /* flip: the highest bit of each byte, or n
 template <> struct widened<__nv_bfloat16> { /* flip, factor: what makes of the highest bit what is to be taken off */
     static constexpr float UNIT = 64;
     __nv_bfloat162 less;
-    __device__ __forceinline__ void set(const stream_job &, float zero) { less = __float2bfloat162_rn(zero * -0.015625f); }
-    template <bool ZEROED> __device__ __forceinline__ void get(uint32_t (&to)[2], const stream_job &job, uint32_t w) const {
+    __device__ __forceinline__ void set(const stream_job &, float zero) {
+        less = __float2bfloat162_rn(zero * -0.015625f);
+    }
+    template <bool ZEROED>
+    __device__ __forceinline__ void get(uint32_t (&to)[2], const stream_job &job, uint32_t w) const {
 #pragma unroll
         for (int i = 0; i < 2; i++, w >>= 8) {
             const uint32_t low = (w & 0x007f007fu) | 0x40004000u, high = (w & 0x00800080u) ^ job.flip;
@@ -212,29 +224,32 @@ template <> struct widened<__nv_bfloat16> { /* flip, factor: what makes of the h
     }
 };
 
-/* One step of one warp, of bytes; `odd`: the tile's first output stands second in the tables' first two. Blocks of 32
- * numbers have products of their own, so that a scale holds for their sums: a lane has eight bytes of each row. */
+/* One step of one warp, of bytes; `odd`: the tile's first output stands second in the tables' first two. A lane has
+ * eight bytes of each row for 32 numbers, so that these have products of their own, for whose sums a scale holds: each
+ * such 32 (FINE), or the whole step. Where that was decided at run time, blocks of 128 took 14.7 us as fp16 and 17.2 as
+ * bf16, a scale for each output 12.4 and 14.0 (11008 x 4096, m = 1). */
 template <typename T, int MT, int FORM, int SIZE>
 __device__ __forceinline__ void multiply_bytes(float (&sums)[tile_of(FORM, SIZE) / 16][MT][4], const stream_job &job,
                                                uint32_t ring, uint32_t a, int odd, int lane) {
     constexpr int TILE = tile_of(FORM, SIZE), STRIPS = TILE / 16, PITCH = (TILE + 2) * 2;
-    const int g = lane >> 2, t = lane & 3, within = (1 << job.block_shift) - 1;
+    constexpr int UNITS = most_blocks(FORM) > 1 ? 1 : 4;
+    const int g = lane >> 2, t = lane & 3;
     const uint32_t side = ring + weight_bytes(FORM, SIZE) + (odd + g) * 2;
     [[maybe_unused]] float part[STRIPS][MT][4];
     widened<T> zero[STRIPS * 2];
-    if (FORM != ZEROS)
+    if (!has_zeros(FORM))
 #pragma unroll
         for (int i = 0; i < STRIPS * 2; i++) zero[i].set(job, 0);
 #pragma unroll
     for (int u = 0; u < 4; u++) {
-        [[maybe_unused]] const uint32_t row = side + (u >> job.block_shift) * PITCH;
-        if (sides_of(FORM) && (u & within) == 0) {
+        [[maybe_unused]] const uint32_t row = side + (UNITS == 1 ? u >> job.block_shift : 0) * PITCH;
+        if (sides_of(FORM) && u % UNITS == 0) {
 #pragma unroll
             for (int i = 0; i < STRIPS * MT * 4; i++) part[i / (MT * 4)][i / 4 % MT][i % 4] = 0;
-            if (FORM == ZEROS)
+            if (has_zeros(FORM))
 #pragma unroll
                 for (int i = 0; i < STRIPS * 2; i++)
-                    zero[i].set(job, gemm::to_float(gemm::load_shared2<T>(row + MOST_BLOCKS * PITCH + i * 16)));
+                    zero[i].set(job, gemm::to_float(gemm::load_shared2<T>(row + most_blocks(FORM) * PITCH + i * 16)));
         }
         uint32_t x[MT][2][2];
 #pragma unroll
@@ -250,15 +265,15 @@ __device__ __forceinline__ void multiply_bytes(float (&sums)[tile_of(FORM, SIZE)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 uint32_t v[2], w[2];
-                zero[strip * 2].template get<FORM == ZEROS>(v, job, half ? r.y : r.x);
-                zero[strip * 2 + 1].template get<FORM == ZEROS>(w, job, half ? s.y : s.x);
+                zero[strip * 2].template get<has_zeros(FORM)>(v, job, half ? r.y : r.x);
+                zero[strip * 2 + 1].template get<has_zeros(FORM)>(w, job, half ? s.y : s.x);
 #pragma unroll
                 for (int h = 0; h < MT; h++)
                     gemm::mma16816<T>(sides_of(FORM) ? part[strip][h] : sums[strip][h], v[0], w[0], v[1], w[1],
                                       x[h][half][0], x[h][half][1]);
             }
         }
-        if (sides_of(FORM) && (u & within) == within) {
+        if (sides_of(FORM) && u % UNITS == UNITS - 1) {
 #pragma unroll
             for (int i = 0; i < STRIPS * 2; i++) {
                 const float scale = widened<T>::UNIT * gemm::to_float(gemm::load_shared2<T>(row + i * 16));
@@ -283,8 +298,7 @@ __device__ __forceinline__ void multiply(float (&sums)[tile_of(FORM, SIZE) / 16]
 #pragma unroll
         for (int h = 0; h < MT; h++) {
             x[h] = make_uint4(0, 0, 0, 0);
-            if (g + 8 * h < m)
-                x[h] = gemm::load_shared16(a + place_a<FORM>(g, p * 4 + t) + h * step_of(FORM) * 16);
+            if (g + 8 * h < m) x[h] = gemm::load_shared16(a + place_a<FORM>(g, p * 4 + t) + h * step_of(FORM) * 16);
         }
         if (FORM == COLUMNS) {
             const int quarter = lane >> 3, s = lane & 7;
@@ -360,8 +374,8 @@ __device__ __forceinline__ void lay_down(float *partial, const float (&sums)[TIL
                         (e >> 1) * 8] = sums[strip][h][e];
 }
 
-/* A block's sums of a tile, times the scale of this thread's output: to C, or to the block of the cluster that adds this
- * tile up. */
+/* A block's sums of a tile, times the scale of this thread's output: to C, or to the block of the cluster that adds
+ * this tile up. */
 template <typename T, int TILE, int MT>
 __device__ __forceinline__ void pass_on(const stream_job &job, const cut &mine, int tile, [[maybe_unused]] int rank,
                                         const float *partial, [[maybe_unused]] float *exchange, float scale) {
@@ -444,7 +458,7 @@ __global__ void __launch_bounds__(THREADS, 1) stream_kernel(const __grid_constan
         lay_down<TILE, MT>(partial, sums, warp, lane);
         __syncthreads();
         pass_on<T, TILE, MT>(job, mine, tile, rank, partial, exchange,
-                               FORM == BYTES ? widened<T>::UNIT * gemm::to_float(scale) : 1.0f);
+                             FORM == BYTES ? widened<T>::UNIT * gemm::to_float(scale) : 1.0f);
     }
 #ifdef GEMM_HAS_CLUSTERS
     if (job.split > 1) finish<T, TILE, MT>(job, mine, exchange, rank);
