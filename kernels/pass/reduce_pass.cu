@@ -1,7 +1,7 @@
 /* Reductions. Along rows, where what is reduced lies together: a warp or a block adds up an output. Across rows, where
  * outputs lie together: a thread adds up some neighbouring outputs, eight rows of threads share what is reduced. Where
- * that makes too few blocks, each output is cut into parts, which a second kernel puts together. What models seldom have
- * is reduce_plain's. */
+ * that makes too few blocks, each output is cut into parts, which a second kernel puts together. Of many outputs that are
+ * made of a few elements each, a thread makes its own. What models seldom have is reduce_plain's. */
 #include "kernels/pass/pass.cuh"
 #include "kernels/pass/reduce_plain.h"
 
@@ -10,7 +10,9 @@ namespace {
 enum { sums, absolutes, squares, products, most, least, first_most, first_least, fold_count };
 
 constexpr int in_flight = 4, column_threads = 32, column_rows = 8, few_blocks = 528,
-              many_rows = 2048; /* enough for a warp each */
+              many_rows = 2048,     /* enough for a warp each */
+              many_outputs = 32768, /* enough for a thread each, */
+              few_elements = 32, few_bytes = 64; /* of as many as a warp would share badly: across rows, and along them */
 
 template <class C> struct found {
     C value;
@@ -214,20 +216,20 @@ template <class C, int F, int WIDE> __global__ void __launch_bounds__(512) rows(
 
 /* --- across rows --- */
 
-/* VEC neighbouring outputs from `first` on. */
-template <class C, int F, int SIZE, int VEC>
+/* VEC neighbouring outputs from `first` on, of every STEP-th element. */
+template <class C, int F, int SIZE, int VEC, int STEP>
 __device__ __forceinline__ void add(const job &p, int64_t first, int64_t from, int64_t to, found<C> *all) {
     const int64_t base = place_of(p.kept, p.kept_strides, first);
-    for (int64_t u = from; u < to; u += in_flight * column_rows) {
+    for (int64_t u = from; u < to; u += in_flight * STEP) {
         pass::bits<SIZE, VEC> raw[in_flight];
 #pragma unroll
         for (int i = 0; i < in_flight; i++) {
-            const int64_t v = u + i * column_rows;
+            const int64_t v = u + i * STEP;
             if (v < to) raw[i] = pass::load<SIZE, VEC>(p.x, base + place_of(p.reduced, p.reduced_strides, v));
         }
 #pragma unroll
         for (int i = 0; i < in_flight; i++) {
-            const int64_t v = u + i * column_rows;
+            const int64_t v = u + i * STEP;
             C values[VEC];
             if (v >= to) break;
             to_values(p.type, raw[i], values);
@@ -235,6 +237,17 @@ __device__ __forceinline__ void add(const job &p, int64_t first, int64_t from, i
             for (int k = 0; k < VEC; k++) take<C, F>(all[k], values[k], v);
         }
     }
+}
+
+template <class C, int F, int VEC, int STEP>
+__device__ __forceinline__ void add_any(const job &p, int64_t first, int64_t from, int64_t to, found<C> *all) {
+    if constexpr (sizeof(C) == 4) {
+        if (p.size == 2) add<C, F, 2, VEC, STEP>(p, first, from, to, all);
+    } else {
+        if (p.size == 1) add<C, F, 1, VEC, STEP>(p, first, from, to, all);
+        if (p.size == 8) add<C, F, 8, VEC, STEP>(p, first, from, to, all);
+    }
+    if (p.size == 4) add<C, F, 4, VEC, STEP>(p, first, from, to, all);
 }
 
 template <class C, int F, int WIDE> __global__ void __launch_bounds__(256) columns(const job p) {
@@ -249,15 +262,7 @@ template <class C, int F, int WIDE> __global__ void __launch_bounds__(256) colum
         found<C> all[vec];
 #pragma unroll
         for (int k = 0; k < vec; k++) all[k] = nothing<C, F>();
-        if (first < p.outputs) {
-            if constexpr (sizeof(C) == 4) {
-                if (p.size == 2) add<C, F, 2, vec>(p, first, from + row, to, all);
-            } else {
-                if (p.size == 1) add<C, F, 1, vec>(p, first, from + row, to, all);
-                if (p.size == 8) add<C, F, 8, vec>(p, first, from + row, to, all);
-            }
-            if (p.size == 4) add<C, F, 4, vec>(p, first, from + row, to, all);
-        }
+        if (first < p.outputs) add_any<C, F, vec, column_rows>(p, first, from + row, to, all);
 #pragma unroll
         for (int k = 0; k < vec; k++) shared[row][column * vec + k] = all[k];
         __syncthreads();
@@ -268,6 +273,21 @@ template <class C, int F, int WIDE> __global__ void __launch_bounds__(256) colum
             if (output < p.outputs) leave<C, F>(p, output, (int)part, sum);
         }
         __syncthreads();
+    }
+}
+
+/* --- a thread for each output, or for a few neighbours --- */
+
+template <class C, int F, int WIDE> __global__ void __launch_bounds__(512) few(const job p) {
+    constexpr int vec = WIDE ? 4 : 1;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x * vec;
+    for (int64_t k = (blockIdx.x * (int64_t)blockDim.x + threadIdx.x) * vec; k < p.outputs; k += step) {
+        found<C> all[vec];
+#pragma unroll
+        for (int i = 0; i < vec; i++) all[i] = nothing<C, F>();
+        add_any<C, F, vec, 1>(p, k, 0, p.count, all);
+#pragma unroll
+        for (int i = 0; i < vec; i++) finish<C, F>(p, k + i, all[i]);
     }
 }
 
@@ -296,6 +316,8 @@ const void *const row_kernels[2][2][fold_count] = {{FOLDS(rows, float, 0), FOLDS
                                                    {FOLDS(rows, long long, 0), FOLDS(rows, long long, 1)}};
 const void *const column_kernels[2][2][fold_count] = {{FOLDS(columns, float, 0), FOLDS(columns, float, 1)},
                                                       {FOLDS(columns, long long, 0), FOLDS(columns, long long, 1)}};
+const void *const few_kernels[2][2][fold_count] = {{FOLDS(few, float, 0), FOLDS(few, float, 1)},
+                                                   {FOLDS(few, long long, 0), FOLDS(few, long long, 1)}};
 const void *const together_kernels[2][fold_count] = {FOLDS(together, float, 0), FOLDS(together, long long, 0)};
 
 const int folds[REDUCE_PASS_COUNT] = {sums,    sums,    most, least,      products,   absolutes,
@@ -329,6 +351,11 @@ int parts_of(const reduce_pass *r) {
     return parts < 1 ? 1 : (int)parts;
 }
 
+bool is_few(const reduce_pass *r) {
+    const bool small = along(r) ? r->reduced.count * pass::size_of(r->type) <= few_bytes : r->reduced.count <= few_elements;
+    return small && r->kept.count >= many_outputs;
+}
+
 /* Types and operators of the kernels here. */
 bool is_usual(const reduce_pass *r) {
     static const int types[] = {PASS_FP32, PASS_FP16, PASS_BF16, PASS_INT64, PASS_INT32, PASS_INT8, PASS_UINT8};
@@ -359,6 +386,7 @@ size_t reduce_pass_workspace(const reduce_pass *r) {
 const char *reduce_pass_mode(const reduce_pass *r) {
     const int cut = parts_of(r) > 1;
     if (reduce_plain_takes(r)) return "plain";
+    if (is_few(r)) return "few";
     return along(r) ? cut ? "cut rows" : "rows" : cut ? "cut columns" : "columns";
 }
 
@@ -366,7 +394,8 @@ int reduce_pass_launch(const reduce_pass *r, const void *x, void *y, void *works
     if (!reduce_pass_fits(r)) return cudaErrorInvalidValue;
     if (reduce_plain_takes(r)) return reduce_plain_launch(r, x, y, stream);
     const int vec = vec_of(r, x), whole = is_whole(r->type), fold = folds[r->what], row = along(r);
-    const int threads = row ? pass::threads_of(r->config, 256) : column_threads * column_rows;
+    const bool each = is_few(r);
+    const int threads = row || each ? pass::threads_of(r->config, 256) : column_threads * column_rows;
     job j = {};
     j.what = r->what, j.type = r->type, j.size = pass::size_of(r->type), j.parts = parts_of(r);
     j.outputs = r->kept.count, j.count = r->reduced.count, j.units = row ? j.count / vec : j.count;
@@ -375,12 +404,14 @@ int reduce_pass_launch(const reduce_pass *r, const void *x, void *y, void *works
     j.kept = pass::radix_of(r->kept.rank, r->kept.dims), j.reduced = pass::radix_of(r->reduced.rank, r->reduced.dims);
     for (int d = 0; d < PASS_RANK; d++)
         j.kept_strides[d] = r->kept.strides[d], j.reduced_strides[d] = r->reduced.strides[d];
-    const int64_t strip = (int64_t)column_threads * vec, warps = threads / 32;
-    const int64_t tiles = !row      ? (j.outputs + strip - 1) / strip * j.parts
+    const int64_t strip = (int64_t)column_threads * vec, warps = threads / 32, some = row ? 1 : vec;
+    const int64_t tiles = each      ? (j.outputs / some + threads - 1) / threads
+                          : !row    ? (j.outputs + strip - 1) / strip * j.parts
                           : j.warps ? (j.outputs + warps - 1) / warps
                                     : j.outputs * j.parts;
     void *args[] = {&j};
-    const void *kernel = row ? row_kernels[whole][vec > 1][fold] : column_kernels[whole][vec > 1][fold];
+    const void *kernel = each ? few_kernels[whole][some > 1][fold]
+                         : row ? row_kernels[whole][vec > 1][fold] : column_kernels[whole][vec > 1][fold];
     int error = cudaLaunchKernel(kernel, dim3(pass::blocks_of(r->config, tiles)), dim3((unsigned)threads), args, 0,
                                  (cudaStream_t)stream);
     if (!error && j.parts > 1)

@@ -210,9 +210,16 @@ def stream(folder):
         part = report.get("ceiling_time_us", 0) / time
         verdict(part >= 0.8, f"stream {name}: {time:.2f} us, {100 * part:.1f} % of its ceiling (80), "
                              f"{best['tbps']:.2f} TB/s = {100 * best['tbps'] / read:.1f} % of {read:.2f}")
-        verdict(report.get("best") == "gemm_stream" and report.get("proven_gain_us", 0) > 0,
-                f"stream {name}: the verdict names {report.get('best')} ({report.get('approach')}), "
-                f"proven gain {report.get('proven_gain_us', 0):.2f} us over {report.get('baseline_time_us', 0):.2f}")
+        gains("stream", name, report)
+    found = reports(f"{folder}/bytes")
+    for name in load("tests/gpu/stream_bytes.json"):
+        gains("stream of bytes", name, found.get(name, {}))
+
+
+def gains(part, name, report):
+    verdict(report.get("best") == "gemm_stream" and report.get("proven_gain_us", 0) > 0,
+            f"{part} {name}: the verdict names {report.get('best')} ({report.get('approach')}), "
+            f"proven gain {report.get('proven_gain_us', 0):.2f} us over {report.get('baseline_time_us', 0):.2f}")
 
 
 def llama(folder):

@@ -24,6 +24,7 @@ keep sustained/fp8.json ceilings_sustained.json
 keep burst/fp8.txt ceilings_burst.txt
 keep sweep/sweep.txt k_sweep.txt
 keep stream/stream.txt gemm_stream.txt
+keep stream/bytes.txt gemm_stream_bytes.txt
 keep llama/without.txt llama2_7b_gemms.txt
 keep llama/with.txt llama2_7b_gemms_cached.txt
 for run in 1 2 3 4 5; do keep "repeat/run_$run.txt" "repeat_$run.txt"; done

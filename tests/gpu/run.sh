@@ -181,6 +181,7 @@ part_agree() {
 part_stream() {
     known
     timed stream batch "$here/stream_gemms.json" --precision fp16 --cache cold --no-cache -o "$part/run"
+    timed bytes batch "$here/stream_bytes.json" --precision fp16 --cache cold --no-cache --budget 40 -o "$part/bytes"
 }
 part_llama() {
     local ops=${LLAMA_OPS:-$here/llama2_7b_gemms.json}
