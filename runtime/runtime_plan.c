@@ -124,7 +124,7 @@ static void resolve(const scout_run_plan *plan, plan_step *step) {
         char *base = tensor < 0 ? plan->activations : plan->data[binding_owner(plan->flow, tensor)];
         step->data[t] = base + step->offsets[t];
     }
-    if (step->occurrence < 0 && step->tensors[1] == step->tensors[0]) step->data[1] = plan->data[step->tensors[1]];
+    if (step->occurrence == PLAN_COPY) step->data[1] = plan->data[step->tensors[1]];
 }
 
 static int32_t pack(plan_step *step, scout_run_error *error) {

@@ -6,9 +6,12 @@
 #include "scout/fusion/fusion.h"
 #include "scout/plan/binding.h"
 
+/* Steps that are no occurrence: a copy to an output; what is formed for the next step. */
+enum { PLAN_COPY = -1, PLAN_FORMED = -2 };
+
 typedef struct plan_step {
     const scout_run_op *op;
-    int occurrence;                      /* -1: a copy to an output, or what is formed for the next step */
+    int occurrence;                      /* or one of PLAN_COPY and PLAN_FORMED */
     int tensors[SCOUT_MAX_TENSORS];      /* of the dataflow; -1: memory for what nothing reads */
     uint64_t offsets[SCOUT_MAX_TENSORS]; /* of it in that which has memory, or in the activations */
     void *data[SCOUT_MAX_TENSORS];       /* for the next launch */

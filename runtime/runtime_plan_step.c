@@ -2,6 +2,7 @@
  * usual: what ops.json does not tell, or tells otherwise than the operation takes it, is refused. */
 #include "runtime/runtime_plan.h"
 
+#include "common/checked.h"
 #include "scout/kinds/kinds.h"
 #include "scout/op/elementwise.h"
 
@@ -114,23 +115,33 @@ static int32_t find(scout_run_plan *plan, const making *m, const plan_wish *wish
 
 /* ---- its tensors ---- */
 
+/* Rows stand in the order of occurrences. */
 static const operation_formed *formed_of(const scout_run_plan *plan, int occurrence, int place) {
-    for (int k = 0; k < plan->flow->formed_count; k++)
-        if (plan->flow->formed[k].occurrence == occurrence && plan->flow->formed[k].place == place)
-            return &plan->flow->formed[k];
+    const operation_formed *rows = plan->flow->formed;
+    int low = 0, high = plan->flow->formed_count;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (rows[middle].occurrence < occurrence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < plan->flow->formed_count && rows[low].occurrence == occurrence; low++)
+        if (rows[low].place == place) return &rows[low];
     return NULL;
 }
 
-/* What its terms are broadcast to. Returns how many dimensions; 0: too many. */
+/* The dimensions that its terms need of it. Returns how many; 0: there are more than `most`, or they do not fit. */
 static int formed_dims(const operation_formed *formed, int most, int64_t *dims) {
-    int rank = 0;
-    for (int k = 0; k < formed->count; k++) rank = formed->terms[k].rank > rank ? formed->terms[k].rank : rank;
-    if (rank > most) return 0;
-    for (int d = 0; d < rank; d++) dims[d] = 1;
-    for (int k = 0; k < formed->count; k++)
-        for (int d = 0, own = formed->terms[k].rank; d < own; d++)
-            if (formed->terms[k].dims[d] > 1) dims[rank - own + d] = formed->terms[k].dims[d];
-    return rank;
+    if (formed->rank > most) return 0;
+    for (int d = 0; d < formed->rank; d++) dims[d] = 1;
+    for (int k = 0; k < formed->count; k++) {
+        const int before = formed->rank - formed->terms[k].rank;
+        if (before < 0) return 0;
+        for (int d = before; d < formed->rank; d++)
+            if (formed->terms[k].dims[d - before] > 1) dims[d] = formed->terms[k].dims[d - before];
+    }
+    return formed->rank;
 }
 
 /* The dimensions of the tensor that the model adds to an attention's scores; 0: it is none, or not told. */
@@ -227,22 +238,19 @@ static bool is_read(const operation_flow *f, const operation_occurrence *at, int
     return false;
 }
 
-/* Of what is formed, as `to` lies: a dimension that it does not step in has one element. One that repeats after some
- * sequences (the windows of a Swin transformer) is split there. Returns how many. */
+/* Of what is formed, as `to` lies: a dimension that it does not step in has one element. Returns how many; 0: `to` is
+ * another one. */
 static int formed_shape(const operation_formed *formed, const scout_tensor *to, int64_t *shape) {
-    int rank = 0;
-    int64_t lead = 1;
-    for (int k = 0; k < formed->count; k++) {
-        const int at = formed->terms[k].rank - (int)to->rank;
-        if (at >= 0 && formed->terms[k].dims[at] > lead) lead = formed->terms[k].dims[at];
+    const int split = formed->rank - (int)to->rank; /* of the first one */
+    int64_t first = 1;
+    if (split < 0) return 0;
+    for (int d = 0; d < formed->rank; d++) {
+        const int at = d > split ? d - split : 0;
+        if (at == 0) first = checked_mul(first, formed->dims[d]);
+        if (at > 0 && formed->dims[d] != to->dims[at]) return 0;
+        shape[d] = to->strides[at] == 0 ? 1 : formed->dims[d];
     }
-    for (uint32_t d = 0; d < to->rank; d++) {
-        const int64_t size = to->strides[d] == 0 ? 1 : to->dims[d];
-        const bool split = d == 0 && lead < size && size % lead == 0;
-        if (split) shape[rank++] = size / lead;
-        shape[rank++] = split ? lead : size;
-    }
-    return rank;
+    return first == to->dims[0] ? formed->rank : 0;
 }
 
 /* As an elementwise operation takes the k-th of its operands; NULL: it does not fit. */
@@ -283,10 +291,11 @@ static bool bind_terms(const scout_run_plan *plan, int occurrence, const operati
 /* The step that makes it for an operand that lies as `to`. */
 static bool form(scout_run_plan *plan, int occurrence, const scout_tensor *to, const operation_formed *formed,
                  plan_step *step) {
-    int64_t shape[SCOUT_MAX_RANK + 1];
+    int64_t shape[OPERATION_TERM_RANK];
     const int rank = formed_shape(formed, to, shape);
     const char *inputs = NULL;
     scout_run_error own;
+    if (rank == 0) return false;
     oprec rec = {.kind = OP_ELEMENTWISE, .what = formed->what, .type = (dtype)to->type};
     for (int k = 0; k < formed->count; k++) {
         const char *term = term_text(plan, formed, k, rank, shape);
@@ -297,7 +306,8 @@ static bool form(scout_run_plan *plan, int occurrence, const scout_tensor *to, c
     oprec_set_text(&rec, "inputs", inputs);
     const making m = {.key = oprec_key(&rec, &plan->arena)};
     if (find(plan, &m, &(plan_wish){NULL, NULL}, &step->op, &own) != SCOUT_RUN_OK) return false;
-    step->occurrence = step->formed = -1;
+    step->occurrence = PLAN_FORMED;
+    step->formed = -1;
     return bind_terms(plan, occurrence, formed, step) && step->op->op.tensors[formed->count].bytes == to->bytes;
 }
 
@@ -435,7 +445,8 @@ int32_t plan_step_copy(scout_run_plan *plan, int output, plan_step *step, scout_
     oprec_set_shape(&rec, &plan->arena, 1, &elements);
     oprec_set_ints(&rec, &plan->arena, "input", 1, &elements);
     const making m = {.key = oprec_key(&rec, &plan->arena)};
-    step->occurrence = step->formed = -1;
+    step->occurrence = PLAN_COPY;
+    step->formed = -1;
     step->tensors[0] = step->tensors[1] = output;
     step->offsets[0] = (uint64_t)t->offset;
     return find(plan, &m, &(plan_wish){NULL, NULL}, &step->op, error);

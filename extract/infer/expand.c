@@ -459,7 +459,8 @@ static tensor *packed_product(expansion *x, const experts *e, tensor *rows, int 
     const int64_t depth = dim_of(rows, -1);
     tensor *const scales = by_column(x, e, in(x, e->of->scales[which]), width);
     const int64_t blocks = dim_of(scales, 2), block = blocks > 0 ? depth / blocks : 0, bytes = block / e->each;
-    const bool whole = block > 0 && block * blocks == depth && bytes * e->each == block;
+    const int64_t said = graph_attr_int(x->n, "block_size", 0);
+    const bool whole = block > 0 && block * blocks == depth && bytes * e->each == block && (said == 0 || said == block);
     if (!whole || dim_of(scales, 1) != width || !holds_bytes(stack) ||
         !is_stack(stack, e->count, width, bytes * blocks))
         x->failed = true;

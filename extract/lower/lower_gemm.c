@@ -205,7 +205,8 @@ void lower_matmul_nbits(work *w) {
     if (strcmp(n->op_type, "MatMulBnb4") == 0 && graph_attr_int(n, "transB", 1) == 0) w->rec.layout = "nn";
     if (!cost_shaped(in) || cost_rank(in) < 1) return;
     const int64_t k = graph_attr_int(n, "K", cost_dim(in, -1)), cols = graph_attr_int(n, "N", cost_dim(out, -1));
-    const bool stack = cost_rank(in) == 3 && cost_rank(cost_in(w, 1)) == 4;
+    const bool stack =
+        cost_rank(in) == 3 && cost_rank(cost_in(w, 1)) == 4 && cost_dim(cost_in(w, 1), 0) == cost_dim(in, 0);
     if (stack && cost_dim(in, 0) > 1) oprec_set_int(&w->rec, "batch", cost_dim(in, 0));
     gemm_set_shape(w, cost_product(in->info->dims, stack, in->info->rank - 1), cols, k);
     gemm_set_epilogue(w, strcmp(n->op_type, "MatMulNBits") == 0 ? 5 : -1, true);

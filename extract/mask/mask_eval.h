@@ -64,7 +64,8 @@ typedef enum mask_form {
 typedef struct mask_term {
     tensor *t; /* broadcasts to [..., q_len, kv_len] */
     mask_form form;
-    bool turned; /* its last two dimensions are [kv_len, q_len] */
+    bool turned;          /* its last two dimensions are [kv_len, q_len] */
+    const tensor *scores; /* with it: the view of them that it is added in; NULL: of an attention that is one node */
 } mask_term;
 
 enum { MASK_MAX_TERMS = 4, MASK_CACHE_SIZE = 16 };

@@ -429,45 +429,55 @@ static void find_lies(const scores *s, attention_sides *a) {
     heads_lie_set(&a->lies[HEADS_OUT], out, 1, a->last.exchanged);
 }
 
-/* The one term beside those that are causal by themselves, where it is a row of keys for each sequence. */
-static tensor *padding_of(match *m, const scores *s, const attention_sides *a) {
-    tensor *found = NULL;
-    for (int k = 0; k < s->term_count; k++) {
-        const mask_term *term = &s->terms[k];
-        const mask_verdict own = mask_classify(&m->masks, m->model, term, 1, a->first.rows, a->first.cols);
-        const int64_t dims[4] = {a->cost.batch, 1, 1, a->cost.kv_len};
-        if (strcmp(own.kind, "causal") == 0 && own.window == a->mask.window) continue;
-        const bool row = term->form == MASK_ADD && !term->turned && flow_rank(term->t) == 4 &&
-                         memcmp(term->t->info->dims, dims, sizeof dims) == 0;
-        if (found || !row) return NULL;
-        found = term->t;
-    }
-    return found;
+/* Whether a term is added where scores stand as the operation has them, [batch, heads, queries, keys], or with heads
+ * still in the batch, or with the batch split, as of the windows of a Swin transformer. Of other views a dimension as
+ * large as one of these may be another one. */
+static bool stands_in_place(const mask_term *term, const cost_attention *c) {
+    const tensor *t = term->scores;
+    const int rank = flow_rank(t);
+    if (rank < 3 || rank > 5 || flow_dim(t, -2) != c->q_len || flow_dim(t, -1) != c->kv_len) return false;
+    if (rank == 3) return flow_dim(t, 0) == checked_mul(c->batch, c->heads) && flow_rank(term->t) == 3;
+    const int64_t batch = rank == 4 ? flow_dim(t, 0) : checked_mul(flow_dim(t, 0), flow_dim(t, 1));
+    return flow_dim(t, -3) == c->heads && batch == c->batch;
 }
 
 /* What the attention takes into itself: Where of a condition and two scalars. */
-static bool chosen_mask(const work *w, const tensor *t, work_formed *to) {
-    const node *n = t->producer;
+static bool chosen_mask(const work *w, const mask_term *term, work_formed *to) {
+    const node *n = term->t->producer;
     if (!n || !graph_is(n, "Where") || !is_own(w, n) || n->in_count != 3 || !n->in[0]) return false;
     if (!n->in[1] || !n->in[2] || !flow_is_scalar(n->in[1]) || !flow_is_scalar(n->in[2])) return false;
-    *to = (work_formed){"mask", "where", {n->in[0], n->in[1], n->in[2]}};
+    *to = (work_formed){"mask", "where", to->like, {n->in[0], n->in[1], n->in[2]}};
     return true;
 }
 
-/* All that is added to the scores, or all of it that the mask's kind does not say. */
-static void tell_mask(match *m, work *w, const scores *s, const attention_sides *a) {
-    const bool padded = strcmp(a->mask.kind, "causal+padding") == 0, additive = strcmp(a->mask.kind, "additive") == 0;
-    bool added = s->added_last;
-    for (int k = 0; k < s->term_count; k++) added = added && s->terms[k].form == MASK_ADD && !s->terms[k].turned;
-    work_formed formed = {"mask", "add", {s->terms[0].t, s->term_count > 1 ? s->terms[1].t : NULL}};
-    if (added && s->term_count == 1 && (padded || additive) && chosen_mask(w, s->terms[0].t, &formed))
+/* The view of the scores that all terms can be broadcast to: where the batch is split, if it is for one of them, and
+ * the same for all sequences of the others. NULL: there is none. */
+static const tensor *common_view(const scores *s) {
+    const tensor *view = s->terms[0].scores;
+    for (int k = 1; k < s->term_count; k++)
+        if (flow_rank(s->terms[k].scores) > flow_rank(view)) view = s->terms[k].scores;
+    for (int k = 0; k < s->term_count; k++) {
+        const mask_term *term = &s->terms[k];
+        const bool alike = flow_rank(term->t) < 4 || flow_dim(term->t, 0) == 1;
+        if (!flow_same_shape(term->scores, view) && (flow_rank(term->scores) != 4 || !alike)) return NULL;
+    }
+    return flow_rank(view) > 3 ? view : NULL;
+}
+
+/* All that is added to the scores. */
+static void tell_mask(work *w, const scores *s, const attention_sides *a) {
+    const bool kept = strcmp(a->mask.kind, "causal+padding") == 0 || strcmp(a->mask.kind, "additive") == 0;
+    const mask_term *first = s->terms;
+    const int count = s->term_count;
+    bool added = count > 0 && s->added_last;
+    for (int k = 0; k < count; k++)
+        added = added && s->terms[k].form == MASK_ADD && !s->terms[k].turned && stands_in_place(&s->terms[k], &a->cost);
+    const tensor *view = added && kept ? common_view(s) : NULL;
+    work_formed formed = {"mask", "add", view, {count > 0 ? first->t : NULL, count == 2 ? s->terms[1].t : NULL}};
+    if (view && (count == 1 ? chosen_mask(w, first, &formed) : count == 2))
         work_tell_formed(w, &formed);
-    else if (added && s->term_count == 2 && additive)
-        work_tell_formed(w, &formed);
-    else if (added && s->term_count == 1)
-        heads_tell_mask(w, s->terms[0].t);
     else
-        heads_tell_mask(w, s->added_last && s->term_count > 1 && padded ? padding_of(m, s, a) : NULL);
+        heads_tell_mask(w, added && count == 1 ? first->t : NULL);
 }
 
 bool match_attention(match *m, node *softmax) {
@@ -488,6 +498,6 @@ bool match_attention(match *m, node *softmax) {
     attention_mask_spare(m, w, &(attention_mask){a.mask, s.terms, s.term_count, a.first.rows, a.first.cols});
     heads_tell(m, w, a.lies);
     if (a.cost.scale == 0) work_tell_unknown(w, "scale");
-    tell_mask(m, w, &s, &a);
+    tell_mask(w, &s, &a);
     return true;
 }

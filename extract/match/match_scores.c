@@ -338,9 +338,9 @@ static int scores_slot(scores *s, const node *n, int first) {
     return -1;
 }
 
-static bool add_term(scores *s, tensor *t, mask_form form, bool turned) {
+static bool add_term(scores *s, const node *n, tensor *t, mask_form form, bool turned) {
     if (!t || s->term_count == MASK_MAX_TERMS) return false;
-    s->terms[s->term_count++] = (mask_term){.t = t, .form = form, .turned = turned};
+    s->terms[s->term_count++] = (mask_term){.t = t, .form = form, .turned = turned, .scores = flow_out(n, 0)};
     return true;
 }
 
@@ -369,13 +369,13 @@ static tensor *up_binary(match *m, scores *s, node *n, bool turned) {
     if (graph_is(n, "Add")) {
         const bool first = s->term_count == 0, plain = s->scale_known && s->scale == 1 && s->softcap == 0;
         s->added_last = plain && (first || s->added_last);
-        fits = add_term(s, other, MASK_ADD, turned);
+        fits = add_term(s, n, other, MASK_ADD, turned);
     } else if (graph_is(n, "Sub"))
-        fits = slot == 0 && add_term(s, other, MASK_SUB, turned);
+        fits = slot == 0 && add_term(s, n, other, MASK_SUB, turned);
     else if (graph_is(n, "Div"))
         fits = slot == 0 && is_factor(other) && take_factor(m, s, other, true);
     else if (graph_is(n, "Mul"))
-        fits = is_factor(other) ? take_factor(m, s, other, false) : add_term(s, other, MASK_MUL, turned);
+        fits = is_factor(other) ? take_factor(m, s, other, false) : add_term(s, n, other, MASK_MUL, turned);
     else if (flow_scalar(m, other, &limit)) /* Max and Min with a limit that no score reaches */
         fits = graph_is(n, "Max") ? limit <= -scores_out_of_range : limit >= scores_out_of_range;
     return fits ? n->in[slot] : NULL;
@@ -416,7 +416,7 @@ static tensor *up_step(match *m, scores *s, node *n, bool *turned) {
     if (graph_is(n, "Where")) {
         int slot = scores_slot(s, n, 1);
         if (slot < 1 || !is_fill(m, n->in[3 - slot]) ||
-            !add_term(s, n->in[0], slot == 1 ? MASK_KEEP : MASK_HIDE, *turned))
+            !add_term(s, n, n->in[0], slot == 1 ? MASK_KEEP : MASK_HIDE, *turned))
             return NULL;
         return n->in[slot];
     }

@@ -156,6 +156,22 @@ static bool takes_first(const work *w, const node *n, const tensor *t, const ten
     return true;
 }
 
+/* Whether every number of one type is one of the other. */
+static bool is_wider(dtype to, dtype from) {
+    const dtype_info *a = dtype_get(to), *b = dtype_get(from);
+    if (to == from) return true;
+    if (b->cls == DTYPE_CLASS_FLOAT) return a->cls == DTYPE_CLASS_FLOAT && a->bits > b->bits;
+    return to != DTYPE_BOOL && (a->cls == DTYPE_CLASS_FLOAT || a->bits > b->bits);
+}
+
+static bool is_cast(const node *n) { return graph_is(n, "Cast") || graph_is(n, "CastLike"); }
+
+/* What a Cast takes away is missed where another one widens the rest to the type of what is read. */
+static bool is_cut_down(const tensor *t, dtype read) {
+    const tensor *in = t->producer && is_cast(t->producer) && t->producer->in_count > 0 ? t->producer->in[0] : NULL;
+    return in && t->info->type != read && !is_wider(t->info->type, in->info->type);
+}
+
 /* One step up from a tensor towards its initializer; NULL where the trail ends. */
 static tensor *trace_step(const work *w, tensor *t, cost_weight *found, bool *reshaped) {
     const node *n = t->producer;
@@ -168,11 +184,11 @@ static tensor *trace_step(const work *w, tensor *t, cost_weight *found, bool *re
     if (takes_first(w, n, t, in)) {
         found->part = checked_mul(found->part, cost_dim(t, 0));
         found->whole = checked_mul(found->whole, cost_dim(in, 0));
-        found->first = t;
+        if (!found->first) found->first = t;
         return in;
     }
     found->first = NULL; /* what follows may store it otherwise */
-    if (graph_is(n, "Cast") || graph_is(n, "CastLike")) return in;
+    if (is_cast(n)) return in;
     if (graph_is(n, "DequantizeLinear") || graph_is_ms(n, "DequantizeLinear")) {
         found->quantized = true;
         found->dequantize = n;
@@ -200,9 +216,19 @@ const node *cost_passed(const work *w, const tensor *t) {
 bool cost_trace(const work *w, tensor *t, cost_weight *found) {
     *found = (cost_weight){.root = t, .part = 1, .whole = 1};
     if (!t || (!t->is_constant && t->source != TENSOR_INITIALIZER)) return false;
+    const cost_weight itself = *found;
+    cost_weight sliced =
+        itself; /* as found where the first ones of a stack are taken: they lie so if only views follow */
     bool reshaped = false;
     for (int steps = 0; steps < 64; steps++) {
+        const cost_weight before = *found;
         tensor *up = trace_step(w, found->root, found, &reshaped);
+        const bool cut_down = is_cut_down(before.root, t->info->type);
+        if (!before.first && found->first) sliced = before;
+        if (cut_down || (before.first && !found->first)) {
+            *found = cut_down ? itself : sliced;
+            break;
+        }
         if (!up) break;
         found->root = up;
     }

@@ -368,16 +368,22 @@ static int row_made(const flow_builder *b, const unit *u, const work_operand *o)
     return -1;
 }
 
+/* In dimensions that a run can broadcast. */
+static bool is_broadcast(const tensor *t) {
+    return t && cost_shaped(t) && t->info->rank <= FORMED_RANK && info_count(t->info) > 0;
+}
+
 /* A term that the work transposes is none: its elements lie otherwise. */
 static void add_formed(flow_builder *b, const unit *u, const work_operand *o, int place) {
     dataflow *d = b->to;
     const work_formed *formed = u->w->beside ? u->w->beside->formed : NULL;
-    if (!formed || o->t || strcmp(o->name, formed->name) != 0) return;
-    dataflow_formed row = {.occurrence = d->occurrence_count, .place = place, .what = formed->what};
+    if (!formed || o->t || strcmp(o->name, formed->name) != 0 || !is_broadcast(formed->like)) return;
+    dataflow_formed row = {
+        .occurrence = d->occurrence_count, .place = place, .what = formed->what, .like = formed->like->info};
     for (int k = 0; k < WORK_TERMS && formed->t[k]; k++, row.count++) {
         tensor *t = formed->t[k];
         row.tensors[k] = read_for(b, u, t) == t ? row_read(b, u, &(work_operand){o->name, t, false}) : -1;
-        if (row.tensors[k] < 0 || !cost_shaped(t)) return;
+        if (row.tensors[k] < 0 || !is_broadcast(t)) return;
         row.as[k] = t->info;
     }
     arena_grow(b->arena, (void **)&d->formed, &d->formed_cap, d->formed_count, sizeof *d->formed);

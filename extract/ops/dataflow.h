@@ -44,11 +44,13 @@ typedef struct dataflow_occurrence {
     bool cut; /* what it reads, makes or does is not all known */
 } dataflow_occurrence;
 
+enum { FORMED_RANK = 8 }; /* what readers take */
+
 typedef struct dataflow_formed { /* an operand that an elementwise operator makes of tensors */
     int occurrence, place;
     const char *what;
     int tensors[WORK_TERMS], count;
-    const info *as[WORK_TERMS]; /* in the dimensions that they are broadcast with */
+    const info *like, *as[WORK_TERMS]; /* what they are broadcast to, and the dimensions that they have there */
 } dataflow_formed;
 
 typedef struct dataflow {

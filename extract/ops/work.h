@@ -34,7 +34,8 @@ typedef struct work_number {
 /* One of its own tensors that is none of the model's: what an elementwise operator makes of some of them. */
 typedef struct work_formed {
     const char *name, *what;
-    tensor *t[WORK_TERMS]; /* broadcast against each other; NULL behind the last one */
+    const tensor *like;    /* as large as what they are broadcast to */
+    tensor *t[WORK_TERMS]; /* NULL behind the last one */
 } work_formed;
 
 /* What a run needs to know beside operands; seldom there. */

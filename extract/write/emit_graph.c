@@ -75,6 +75,14 @@ static void emit_numbers(json_stream *s, const dataflow *d) {
     json_stream_close(s);
 }
 
+/* Behind a tensor, where one is told. */
+static void emit_dims(json_stream *s, int row, const info *as) {
+    json_stream_open(s, NULL, '[', false);
+    if (row >= 0) json_stream_int(s, NULL, row);
+    for (int k = 0; k < as->rank; k++) json_stream_int(s, NULL, as->dims[k]);
+    json_stream_close(s);
+}
+
 static void emit_formed(json_stream *s, const dataflow *d) {
     json_stream_open(s, "formed", '[', false);
     for (size_t k = 0; k < d->formed_count; k++) {
@@ -83,12 +91,8 @@ static void emit_formed(json_stream *s, const dataflow *d) {
         json_stream_int(s, NULL, f->occurrence);
         json_stream_int(s, NULL, f->place);
         json_stream_text(s, NULL, f->what);
-        for (int n = 0; n < f->count; n++) {
-            json_stream_open(s, NULL, '[', false);
-            json_stream_int(s, NULL, f->tensors[n]);
-            for (int i = 0; i < f->as[n]->rank; i++) json_stream_int(s, NULL, f->as[n]->dims[i]);
-            json_stream_close(s);
-        }
+        emit_dims(s, -1, f->like);
+        for (int n = 0; n < f->count; n++) emit_dims(s, f->tensors[n], f->as[n]);
         json_stream_close(s);
     }
     json_stream_close(s);

@@ -1,7 +1,7 @@
 /* Reductions. Along rows, where what is reduced lies together: a warp or a block adds up an output. Across rows, where
  * outputs lie together: a thread adds up some neighbouring outputs, eight rows of threads share what is reduced. Where
- * that makes too few blocks, each output is cut into parts, which a second kernel puts together. Of many outputs that are
- * made of a few elements each, a thread makes its own. What models seldom have is reduce_plain's. */
+ * that makes too few blocks, each output is cut into parts, which a second kernel puts together. Of many outputs that
+ * are made of a few elements each, a thread makes its own. What models seldom have is reduce_plain's. */
 #include "kernels/pass/pass.cuh"
 #include "kernels/pass/reduce_plain.h"
 
@@ -10,9 +10,9 @@ namespace {
 enum { sums, absolutes, squares, products, most, least, first_most, first_least, fold_count };
 
 constexpr int in_flight = 4, column_threads = 32, column_rows = 8, few_blocks = 528,
-              many_rows = 2048,     /* enough for a warp each */
-              many_outputs = 32768, /* enough for a thread each, */
-              few_elements = 32, few_bytes = 64; /* of as many as a warp would share badly: across rows, and along them */
+              many_rows = 2048,        /* enough for a warp each */
+    many_outputs = 32768,              /* enough for a thread each, */
+    few_elements = 32, few_bytes = 64; /* of as many as a warp would share badly: across rows, and along them */
 
 template <class C> struct found {
     C value;
@@ -320,7 +320,7 @@ const void *const few_kernels[2][2][fold_count] = {{FOLDS(few, float, 0), FOLDS(
                                                    {FOLDS(few, long long, 0), FOLDS(few, long long, 1)}};
 const void *const together_kernels[2][fold_count] = {FOLDS(together, float, 0), FOLDS(together, long long, 0)};
 
-const int folds[REDUCE_PASS_COUNT] = {sums,    sums,    most, least,      products,   absolutes,
+const int folds[REDUCE_PASS_COUNT] = {sums,    sums,    most, least,      products,    absolutes,
                                       squares, squares, sums, first_most, first_least, sums};
 
 int is_whole(int type) { return type != PASS_FP32 && type != PASS_FP16 && type != PASS_BF16; }
@@ -352,7 +352,8 @@ int parts_of(const reduce_pass *r) {
 }
 
 bool is_few(const reduce_pass *r) {
-    const bool small = along(r) ? r->reduced.count * pass::size_of(r->type) <= few_bytes : r->reduced.count <= few_elements;
+    const bool small =
+        along(r) ? r->reduced.count * pass::size_of(r->type) <= few_bytes : r->reduced.count <= few_elements;
     return small && r->kept.count >= many_outputs;
 }
 
@@ -371,7 +372,8 @@ int reduce_pass_fits(const reduce_pass *r) {
     const int threads = r->config.threads, size = pass::size_of(r->type);
     if (r->what < 0 || r->what >= REDUCE_PASS_COUNT || size == 0) return 0;
     if (!reduce_plain_takes(r) && !is_usual(r)) return 0;
-    if (r->type != PASS_FP64 && is_whole(r->type) && (r->what == REDUCE_PASS_l2 || r->what == REDUCE_PASS_logsum)) return 0;
+    if (r->type != PASS_FP64 && is_whole(r->type) && (r->what == REDUCE_PASS_l2 || r->what == REDUCE_PASS_logsum))
+        return 0;
     if (r->kept.rank < 1 || r->kept.rank > PASS_RANK || r->reduced.rank < 1 || r->reduced.rank > PASS_RANK) return 0;
     return r->kept.count > 0 && r->reduced.count > 0 && threads >= 0 && threads <= 512 && threads % 32 == 0 &&
            r->config.resident >= 0;
@@ -410,8 +412,9 @@ int reduce_pass_launch(const reduce_pass *r, const void *x, void *y, void *works
                           : j.warps ? (j.outputs + warps - 1) / warps
                                     : j.outputs * j.parts;
     void *args[] = {&j};
-    const void *kernel = each ? few_kernels[whole][some > 1][fold]
-                         : row ? row_kernels[whole][vec > 1][fold] : column_kernels[whole][vec > 1][fold];
+    const void *kernel = each  ? few_kernels[whole][some > 1][fold]
+                         : row ? row_kernels[whole][vec > 1][fold]
+                               : column_kernels[whole][vec > 1][fold];
     int error = cudaLaunchKernel(kernel, dim3(pass::blocks_of(r->config, tiles)), dim3((unsigned)threads), args, 0,
                                  (cudaStream_t)stream);
     if (!error && j.parts > 1)

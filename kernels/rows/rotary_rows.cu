@@ -186,7 +186,8 @@ int mode_of(const rotary_rows *r, const void *x, const void *cosine, const void 
 int rotary_rows_fits(const rotary_rows *r) {
     const int threads = r->config.threads, planes = r->planes_each;
     if (r->type != PASS_FP32 && r->type != PASS_FP16 && r->type != PASS_BF16) return 0;
-    if (r->tables < 1 || r->planes < 1 || r->steps < 1 || r->dim < 1 || r->rotated < 2 || r->rotated % 2 || r->rotated > r->dim)
+    if (r->tables < 1 || r->planes < 1 || r->steps < 1 || r->dim < 1 || r->rotated < 2 || r->rotated % 2 ||
+        r->rotated > r->dim)
         return 0;
     if (r->angles != r->rotated && r->angles != r->rotated / 2) return 0;
     return threads >= 0 && threads <= most_threads && threads % 32 == 0 && r->config.resident >= 0 &&
@@ -206,7 +207,8 @@ int rotary_rows_launch(const rotary_rows *r, const void *x, const void *cosine, 
     const int64_t vec = mode == by_pairs ? 1 : 16 / size, pairs = mode == by_neighbours ? vec / 2 : vec;
     job j = {};
     j.type = r->type, j.interleaved = r->interleaved;
-    j.tables = r->tables, j.planes = r->planes, j.steps = r->steps, j.dim = r->dim, j.half = r->rotated / 2, j.angles = r->angles;
+    j.tables = r->tables, j.planes = r->planes, j.steps = r->steps, j.dim = r->dim, j.half = r->rotated / 2,
+    j.angles = r->angles;
     j.turns = j.half / pairs, j.items = j.turns + (r->dim - r->rotated) / vec;
     j.groups = (r->planes + r->planes_each - 1) / r->planes_each;
     j.x = x, j.cosine = cosine, j.sine = sine, j.y = y;
@@ -214,6 +216,7 @@ int rotary_rows_launch(const rotary_rows *r, const void *x, const void *cosine, 
     j.places = pass::radix_of(4, dims);
     void *args[] = {&j};
     const int64_t tiles = (j.items * j.steps * j.groups * j.tables + threads - 1) / threads;
-    return cudaLaunchKernel(kernels[size == 4][r->planes_each / 2][mode][r->angles > j.half], dim3(pass::blocks_of(r->config, tiles)),
-                            dim3((unsigned)threads), args, 0, (cudaStream_t)stream);
+    return cudaLaunchKernel(kernels[size == 4][r->planes_each / 2][mode][r->angles > j.half],
+                            dim3(pass::blocks_of(r->config, tiles)), dim3((unsigned)threads), args, 0,
+                            (cudaStream_t)stream);
 }

@@ -84,8 +84,9 @@ typedef struct operation_number_told { /* that an occurrence computes with besid
 enum { OPERATION_TERMS = 3, OPERATION_TERM_RANK = 8 };
 
 typedef struct operation_formed { /* an operand that an elementwise operator makes of tensors */
-    int occurrence, place, count;
+    int occurrence, place, count, rank;
     const char *what;
+    int64_t dims[OPERATION_TERM_RANK]; /* that all terms are broadcast to */
     struct {
         int tensor, rank; /* and its dimensions there */
         int64_t dims[OPERATION_TERM_RANK];

@@ -382,27 +382,40 @@ static void read_number(graph_reader *g) {
     g->numbers[g->number_count++] = n;
 }
 
-static void read_term(graph_reader *g, operation_formed *f) {
-    int *const rank = &f->terms[f->count].rank;
-    f->terms[f->count].tensor = next_number(g, 0, (int)g->tensor_count - 1, "tensor");
-    for (json_scan_token token; (token = next(g)) != JSON_SCAN_ARRAY_END; ++*rank) {
-        if (*rank == OPERATION_TERM_RANK) REFUSE(g, "it has more than %d dimensions", OPERATION_TERM_RANK);
-        f->terms[f->count].dims[*rank] = number(g, token, 1, operation_max_dim, "dimension");
+/* To the end of the list. Returns how many. */
+static int read_sizes(graph_reader *g, int64_t *dims) {
+    int rank = 0;
+    for (json_scan_token token; (token = next(g)) != JSON_SCAN_ARRAY_END; rank++) {
+        if (rank == OPERATION_TERM_RANK) REFUSE(g, "it has more than %d dimensions", OPERATION_TERM_RANK);
+        dims[rank] = number(g, token, 1, operation_max_dim, "dimension");
     }
-    f->count++;
+    return rank;
 }
+
+/* Operators, and how many terms they have. */
+static const struct {
+    const char *what;
+    int terms;
+} formers[] = {{"add", 2}, {"where", 3}};
 
 static void read_formed(graph_reader *g) {
     operation_formed f = {.occurrence = next_number(g, 0, g->occurrence_count - 1, "occurrence")};
     f.place = next_number(g, 0, OPREC_MOST_OPERANDS - 1, "place");
     want(g, JSON_SCAN_TEXT, "its operator is not a text");
-    f.what = arena_strndup(g->r->arena, g->scan.text, g->scan.length);
-    for (json_scan_token token; (token = next(g)) != JSON_SCAN_ARRAY_END;) {
-        if (token != JSON_SCAN_ARRAY) REFUSE(g, "one of its tensors is not in a list");
-        if (f.count == OPERATION_TERMS) REFUSE(g, "it is of more than %d tensors", OPERATION_TERMS);
-        read_term(g, &f);
+    size_t by = 0;
+    while (by < sizeof formers / sizeof *formers && !is_text(g, formers[by].what)) by++;
+    if (by == sizeof formers / sizeof *formers) REFUSE(g, "its operator is none that is known");
+    f.what = formers[by].what;
+    want(g, JSON_SCAN_ARRAY, "its dimensions are not in a list");
+    f.rank = read_sizes(g, f.dims);
+    for (; f.count < formers[by].terms; f.count++) {
+        want(g, JSON_SCAN_ARRAY, "one of its tensors is not in a list");
+        f.terms[f.count].tensor = next_number(g, 0, (int)g->tensor_count - 1, "tensor");
+        f.terms[f.count].rank = read_sizes(g, f.terms[f.count].dims);
     }
-    if (f.count == 0) REFUSE(g, "it is of no tensors");
+    want(g, JSON_SCAN_ARRAY_END, "there is more behind it than its operator has");
+    if (g->formed_count > 0 && g->formed[g->formed_count - 1].occurrence > f.occurrence)
+        REFUSE(g, "it stands behind one of a later occurrence");
     arena_grow(g->r->arena, (void **)&g->formed, &g->formed_cap, g->formed_count, sizeof *g->formed);
     g->formed[g->formed_count++] = f;
 }

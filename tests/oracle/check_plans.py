@@ -24,6 +24,7 @@ import pattern_formulas
 import pattern_graph
 import pattern_layouts
 import pattern_masks
+import plan_masks
 import plan_run
 import random_graphs
 
@@ -301,6 +302,30 @@ def check_patterns(tally, library, program, rng):
     print(f"{ran} patterns run, {refused} refused")
 
 
+def check_masks(tally, library, program, rng):
+    ran = refused = 0
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    for name, model, inputs, must in plan_masks.models(rng):
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, folder + "/model.onnx")
+            subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
+            try:
+                plan = plan_run.Plan(library, folder)
+            except plan_run.Refused as why:
+                refused += 1
+                tally.check(not must, f"{name}: refused: {why}")
+                continue
+            session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+            feeds = {i.name: inputs[i.name] if i.name in inputs else value_for(i, rng) for i in model.graph.input}
+            got = plan_run.outputs(plan, model, feeds | plan_run.constants_of(plan, folder + "/model.onnx", feeds))["o"]
+            worst = plan_run.distance(got, session.run(None, feeds)[0])
+            tally.check(worst < 2e-4, f"{name}: off by {worst:.2g}")
+            ran += 1
+            plan.close()
+    print(f"{ran} masks run, {refused} refused")
+
+
 def check_random(tally, library, program, graphs):
     counts = {"run": collections.Counter(), "refused": collections.Counter()}
     for k in range(graphs):
@@ -364,6 +389,8 @@ def main():
         check_random(tally, library, oracle.program(), int(os.environ.get("GRAPHS", 150)))
     if not only or "dequantised" in only:
         check_dequantised(tally, library, oracle.program(), rng)
+    if not only or "masks" in only:
+        check_masks(tally, library, oracle.program(), rng)
     if not only or "patterns" in only:
         check_patterns(tally, library, oracle.program(), rng)
     library.close()
