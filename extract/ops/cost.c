@@ -225,7 +225,8 @@ bool cost_trace(const work *w, tensor *t, cost_weight *found) {
         tensor *up = trace_step(w, found->root, found, &reshaped);
         const bool cut_down = is_cut_down(before.root, t->info->type);
         if (!before.first && found->first) sliced = before;
-        if (cut_down || (before.first && !found->first)) {
+        const bool unpacked = found->dequantize != before.dequantize; /* bytes are read, wherever they lie */
+        if (cut_down || (before.first && !found->first && !unpacked)) {
             *found = cut_down ? itself : sliced;
             break;
         }
