@@ -278,6 +278,28 @@ template <class C, int F, int WIDE> __global__ void __launch_bounds__(256) colum
 
 /* --- a thread for each output, or for a few neighbours --- */
 
+/* Floats are written at once. */
+template <class C, int F, int VEC>
+__device__ __forceinline__ void finish_all(const job &p, int64_t at, const found<C> *all) {
+    if constexpr (VEC > 1 && F < first_most && sizeof(C) == 4) {
+        float x[VEC];
+#pragma unroll
+        for (int i = 0; i < VEC; i++) x[i] = finished(p.what, all[i].value, p.count);
+        if (p.size == 2) {
+            pass::bits<2, VEC> y;
+            pass::narrow(p.type, x, y);
+            pass::store<2, VEC>(p.y, at, y);
+        } else {
+            pass::bits<4, VEC> y;
+            pass::narrow(p.type, x, y);
+            pass::store<4, VEC>(p.y, at, y);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < VEC; i++) finish<C, F>(p, at + i, all[i]);
+    }
+}
+
 template <class C, int F, int WIDE> __global__ void __launch_bounds__(512) few(const job p) {
     constexpr int vec = WIDE ? 4 : 1;
     const int64_t step = (int64_t)gridDim.x * blockDim.x * vec;
@@ -286,8 +308,7 @@ template <class C, int F, int WIDE> __global__ void __launch_bounds__(512) few(c
 #pragma unroll
         for (int i = 0; i < vec; i++) all[i] = nothing<C, F>();
         add_any<C, F, vec, 1>(p, k, 0, p.count, all);
-#pragma unroll
-        for (int i = 0; i < vec; i++) finish<C, F>(p, k + i, all[i]);
+        finish_all<C, F, vec>(p, k, all);
     }
 }
 
@@ -406,7 +427,8 @@ int reduce_pass_launch(const reduce_pass *r, const void *x, void *y, void *works
     j.kept = pass::radix_of(r->kept.rank, r->kept.dims), j.reduced = pass::radix_of(r->reduced.rank, r->reduced.dims);
     for (int d = 0; d < PASS_RANK; d++)
         j.kept_strides[d] = r->kept.strides[d], j.reduced_strides[d] = r->reduced.strides[d];
-    const int64_t strip = (int64_t)column_threads * vec, warps = threads / 32, some = row ? 1 : vec;
+    const int64_t strip = (int64_t)column_threads * vec, warps = threads / 32;
+    const int64_t some = row || !pass::aligned(y, 16) ? 1 : vec;
     const int64_t tiles = each      ? (j.outputs / some + threads - 1) / threads
                           : !row    ? (j.outputs + strip - 1) / strip * j.parts
                           : j.warps ? (j.outputs + warps - 1) / warps
