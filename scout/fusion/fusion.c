@@ -186,12 +186,13 @@ json_t *fusion_to_json(const fusion *f, json_builder *b) {
     return list;
 }
 
+/* Elements, which may be as many as dimensions make together; whether they fit is found where they are laid out. */
 static void place_from_json(const operation_reader *r, const json_t *from, fusion_part *p) {
     fusion_place *to = &p->places[p->place_count++];
     to->tensor = operation_text(r, from, "tensor");
     to->of = operation_text(r, from, "of");
-    to->offset = operation_number(r, from, "offset", 0, operation_max_dim, 0);
-    to->stride = operation_number(r, from, "stride", 0, operation_max_dim, 0);
+    to->offset = operation_number(r, from, "offset", 0, INT64_MAX, 0);
+    to->stride = operation_number(r, from, "stride", 0, INT64_MAX, 0);
     if (!to->tensor || !to->of) operation_fail(r, "a part's tensor has no place");
 }
 

@@ -344,6 +344,11 @@ static void parts_travel(void) {
     UNIT_INT(back[1].places[1].offset, 128);
     UNIT_INT(back[1].places[1].stride, 192);
     UNIT_TEXT(back[1].operation->id, "gv");
+    const int64_t far = (int64_t)1 << 60; /* a slice behind dimensions of any size that a file may have */
+    json_object_set_new(json_array_get(json_object_get(json_array_get(wire, 1), "places"), 1), "offset",
+                        json_integer(far));
+    UNIT_INT(carry(wire), 2);
+    UNIT_CHECK(back && back[1].places[1].offset == far);
     UNIT_INT(carry(NULL), 0); /* an operation that is no fusion */
     json_object_set_new(json_array_get(json_object_get(json_array_get(wire, 0), "places"), 0), "of", json_null());
     UNIT_INT(carry(wire), -1);
