@@ -130,24 +130,29 @@ def hold(tally, library, plan, path, ops, rng, name):
     return launches
 
 
+def run_made(tally, library, program, name, model, must, run):
+    """One model of a check's own: `run` gives what its plan made and what it should be. Whether it ran: others are refused,
+    which those that must run may not be."""
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(model, folder + "/model.onnx")
+        subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
+        try:
+            plan = plan_run.Plan(library, folder)
+        except plan_run.Refused as why:
+            tally.check(not must, f"{name}: refused: {why}")
+            return False
+        got, want = run(plan, folder)
+        worst = plan_run.distance(got, want.astype(got.dtype))
+        tally.check(worst < 2e-4, f"{name}: off by {worst:.2g}")
+        plan.close()
+    return True
+
+
 def check_dequantised(tally, library, program, rng):
     """Against numpy: onnxruntime takes the input of such a product as bytes."""
-    ran = refused = 0
-    for name, model, x, want, must in dequantised.models(rng):
-        with tempfile.TemporaryDirectory() as folder:
-            onnx.save(model, folder + "/model.onnx")
-            subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
-            try:
-                plan = plan_run.Plan(library, folder)
-            except plan_run.Refused as why:
-                refused += 1
-                tally.check(not must, f"{name}: refused: {why}")
-                continue
-            got = plan_run.outputs(plan, model, {"x": x})["y"]
-            worst = plan_run.distance(got, want.astype(got.dtype))
-            tally.check(worst < 2e-4, f"{name}: off by {worst:.2g}")
-            ran += 1
-            plan.close()
+    ran = [run_made(tally, library, program, name, model, must, lambda plan, _, m=model, x=x, want=want: (plan_run.outputs(plan, m, {"x": x})["y"], want))
+           for name, model, x, want, must in dequantised.models(rng)]
+    ran, refused = sum(ran), len(ran) - sum(ran)
     with tempfile.TemporaryDirectory() as folder:
         onnx.save(dequantised.dynamic_convolution(False), folder + "/model.onnx")
         subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
@@ -303,27 +308,20 @@ def check_patterns(tally, library, program, rng):
 
 
 def check_masks(tally, library, program, rng):
-    ran = refused = 0
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+
+    def run(plan, folder):
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        feeds = {i.name: inputs[i.name] if i.name in inputs else value_for(i, rng) for i in model.graph.input}
+        got = plan_run.outputs(plan, model, feeds | plan_run.constants_of(plan, folder + "/model.onnx", feeds))["o"]
+        return got, session.run(None, feeds)[0]
+
+    ran = []
     for name, model, inputs, must in plan_masks.models(rng):
-        with tempfile.TemporaryDirectory() as folder:
-            onnx.save(model, folder + "/model.onnx")
-            subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
-            try:
-                plan = plan_run.Plan(library, folder)
-            except plan_run.Refused as why:
-                refused += 1
-                tally.check(not must, f"{name}: refused: {why}")
-                continue
-            session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-            feeds = {i.name: inputs[i.name] if i.name in inputs else value_for(i, rng) for i in model.graph.input}
-            got = plan_run.outputs(plan, model, feeds | plan_run.constants_of(plan, folder + "/model.onnx", feeds))["o"]
-            worst = plan_run.distance(got, session.run(None, feeds)[0])
-            tally.check(worst < 2e-4, f"{name}: off by {worst:.2g}")
-            ran += 1
-            plan.close()
-    print(f"{ran} masks run, {refused} refused")
+        ran.append(run_made(tally, library, program, name, model, must, run))
+    tally.check(0 < sum(ran) < len(ran), f"{sum(ran)} masks of {len(ran)} ran")
+    print(f"{sum(ran)} masks run, {len(ran) - sum(ran)} refused")
 
 
 def check_random(tally, library, program, graphs):

@@ -18,12 +18,14 @@ static scout_run_plan *plan;
 static char folder[64], class_text[IDENTITY_CLASS_ROOM];
 static float x[6], w[9], y[6], r[6], c[6];
 
-static const char ops[] =
-    "{\"schema\": \"ceiling-scout/ops/1\", \"model\": {\"name\": \"m\"}, \"ops\": ["
-    "{\"id\": \"product\", \"op\": \"gemm\", \"shape\": [2, 3, 3], \"layout\": \"nn\", \"dtype\": \"fp32\", "
-    "\"weight_dtype\": \"fp32\", \"weight_side\": \"b\", \"nodes\": [\"times\"]},"
-    "{\"id\": \"difference\", \"op\": \"elementwise\", \"what\": \"sub\", \"shape\": [2, 3], \"dtype\": \"fp32\", "
+#define OPERATIONS                                                                                                     \
+    "{\"schema\": \"ceiling-scout/ops/1\", \"model\": {\"name\": \"m\"}, \"ops\": ["                                   \
+    "{\"id\": \"product\", \"op\": \"gemm\", \"shape\": [2, 3, 3], \"layout\": \"nn\", \"dtype\": \"fp32\", "          \
+    "\"weight_dtype\": \"fp32\", \"weight_side\": \"b\", \"nodes\": [\"times\"]},"                                     \
+    "{\"id\": \"difference\", \"op\": \"elementwise\", \"what\": \"sub\", \"shape\": [2, 3], \"dtype\": \"fp32\", "    \
     "\"inputs\": \"tensor,tensor\", \"nodes\": [\"minus\"]}],"
+
+static const char ops[] = OPERATIONS
     "\"graph\": {\"memory\": {\"weights\": 60, \"activations\": 48, \"at\": 0, \"unsized\": 0}, \"tensors\": ["
     "[\"x\", \"input\", \"fp32\", [2, 3], -1, 0, 0, 1], [\"w\", \"weight\", \"fp32\", [3, 3], -1, 0, 0, 1],"
     "[\"p\", \"activation\", \"fp32\", [2, 3], 0, 0, 1, 1], [\"c\", \"constant\", \"fp32\", [2, 3], -1, 0, 1, 1],"
@@ -151,12 +153,7 @@ static void check_formed(int32_t code, float sum) {
 }
 
 /* Twice a view of a constant, which has no memory of its own. */
-static const char viewed[] =
-    "{\"schema\": \"ceiling-scout/ops/1\", \"model\": {\"name\": \"m\"}, \"ops\": ["
-    "{\"id\": \"product\", \"op\": \"gemm\", \"shape\": [2, 3, 3], \"layout\": \"nn\", \"dtype\": \"fp32\", "
-    "\"weight_dtype\": \"fp32\", \"weight_side\": \"b\", \"nodes\": [\"times\"]},"
-    "{\"id\": \"difference\", \"op\": \"elementwise\", \"what\": \"sub\", \"shape\": [2, 3], \"dtype\": \"fp32\", "
-    "\"inputs\": \"tensor,tensor\", \"nodes\": [\"minus\"]}],"
+static const char viewed[] = OPERATIONS
     "\"graph\": {\"memory\": {\"weights\": 60, \"activations\": 48, \"at\": 0, \"unsized\": 0}, \"tensors\": ["
     "[\"x\", \"input\", \"fp32\", [2, 3], -1, 0, 0, 1], [\"w\", \"weight\", \"fp32\", [3, 3], -1, 0, 0, 1],"
     "[\"p\", \"activation\", \"fp32\", [2, 3], 0, 0, 1, 1], [\"c\", \"constant\", \"fp32\", [2, 3], -1, 0, 1, 0],"
