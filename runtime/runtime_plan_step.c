@@ -165,16 +165,16 @@ static const char *with_whole_mask(scout_run_plan *plan, int occurrence, const s
     int64_t dims[SCOUT_MAX_RANK];
     const int rank = whole_mask(plan, occurrence, op, dims);
     if (rank < 2) return NULL;
-    oprec whole = plan->list.items[plan->flow->occurrences[occurrence].operation].rec;
-    const oprec rec = whole;
+    const oprec *rec = &plan->list.items[plan->flow->occurrences[occurrence].operation].rec;
+    oprec whole = *rec;
     whole.field_count = 0;
     whole.mask = "additive";
-    for (int k = 0; k < rec.field_count; k++) {
+    for (int k = 0; k < rec->field_count; k++) {
         static const char *const hides[] = {"mask_shape", "window", "past"};
         bool drop = false;
         for (size_t n = 0; n < sizeof hides / sizeof *hides; n++)
-            drop = drop || strcmp(rec.fields[k].name, hides[n]) == 0;
-        if (!drop) whole.fields[whole.field_count++] = rec.fields[k];
+            drop = drop || strcmp(rec->fields[k].name, hides[n]) == 0;
+        if (!drop) whole.fields[whole.field_count++] = rec->fields[k];
     }
     oprec_set_ints(&whole, &plan->arena, "mask_shape", rank, dims);
     return oprec_key(&whole, &plan->arena);

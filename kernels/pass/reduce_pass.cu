@@ -9,10 +9,10 @@ namespace {
 
 enum { sums, absolutes, squares, products, most, least, first_most, first_least, fold_count };
 
-constexpr int in_flight = 4, column_threads = 32, column_rows = 8, few_blocks = 528,
-              many_rows = 2048,        /* enough for a warp each */
-    many_outputs = 32768,              /* enough for a thread each, */
-    few_elements = 32, few_bytes = 64; /* of as many as a warp would share badly: across rows, and along them */
+constexpr int in_flight = 4, column_threads = 32, column_rows = 8, few_blocks = 528;
+constexpr int many_rows = 2048;                         /* enough for a warp each */
+constexpr int many_outputs = 32768;                     /* enough for a thread each, */
+constexpr int few_across = column_rows, few_along = 16; /* of as many elements as threads would share badly */
 
 template <class C> struct found {
     C value;
@@ -373,9 +373,7 @@ int parts_of(const reduce_pass *r) {
 }
 
 bool is_few(const reduce_pass *r) {
-    const bool small =
-        along(r) ? r->reduced.count * pass::size_of(r->type) <= few_bytes : r->reduced.count <= few_elements;
-    return small && r->kept.count >= many_outputs;
+    return r->reduced.count <= (along(r) ? few_along : few_across) && r->kept.count >= many_outputs;
 }
 
 /* Types and operators of the kernels here. */
