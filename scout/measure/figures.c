@@ -789,7 +789,7 @@ bool figures_guessed(const json_t *m) {
     double mhz, error;
     const bool held = figures_passes(m) >= FEW_PASSES && held_of(m, &mhz, &error) > 0 && error > held_well;
     const double limit = hypot(target_of(m), least_ci(m)), ci = figures_ci(m);
-    const double guess = held ? error * fmax(json_get_number(m, "clock_slope"), 0) : 0;
+    const double guess = held ? error : 0;
     return guess > limit && ci * ci - guess * guess <= limit * limit;
 }
 

@@ -125,7 +125,7 @@ estimate estimate_at_clock(const estimate_pass *passes, size_t n, estimate_clock
      * is as well, the other way round. */
     const double part = holds > 0 && all.passes > 2 ? 1 - 2 / (double)all.passes : 1;
     all.ci = widened(all.ci, all.passes, sqrt(part) * fabs(mean - log(at->clock)) * e.error);
-    at->ci = holds > 0 ? e.x * held_error / (double)holds : 0;
+    at->ci = holds > 0 ? held_error / (double)holds : 0;
     at->slope = e.x;
     return all;
 }

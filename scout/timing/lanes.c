@@ -336,6 +336,12 @@ static slope slope_centred(slope s) {
                    fmax(s.yy - s.y * s.y / s.n, 0)};
 }
 
+/* The points of one that are not among the first ones, which another has. */
+static slope slope_behind(const slope *s, const slope *first) {
+    return (slope){s->n - first->n,   s->x - first->x,   s->y - first->y,
+                   s->xx - first->xx, s->xy - first->xy, s->yy - first->yy};
+}
+
 /* What is left of the squares once the clock has had its part. */
 static double unexplained(const slope *s) {
     const double b = s->xx > 0 ? fmin(fmax(-s->xy / s->xx, 0), 1) : 0;
@@ -354,6 +360,22 @@ static double missed_of(const record *r, double longest_s) {
     for (int k = 0; k < r->count; k++)
         if (r->seconds[k] <= longest_s) sum += r->missed[k], n++;
     return sum / n;
+}
+
+/* From the middle of one group of blocks to that of another: a kernel that waits for memory at one clock, and for
+ * itself at another, goes with the clock along no line. */
+static slope slope_between(const slope *one, const slope *other) {
+    const double part = one->n * other->n / (one->n + other->n), x = one->x - other->x, y = one->y - other->y;
+    return (slope){.n = one->n + other->n,
+                   .xx = part * x * x,
+                   .xy = part * x * y,
+                   .yy = part * y * y + unexplained(one) + unexplained(other)};
+}
+
+/* How much a time differs where the clock does, both relative. Where the clock hardly moved, as much at most. */
+static double steepness(const slope *s) {
+    static const double moved = 0.01;
+    return s->xx > s->n * moved * moved ? fmin(fmax(-s->xy / s->xx, 0), 1) : 1;
 }
 
 /* Of the undisturbed blocks; where these are too few, of the lower part of all. */
@@ -659,8 +681,9 @@ static double mean_of(const double *x, int count) {
 }
 
 /* It runs until its clock has stood still, and where power is capped for whole seconds, if these are asked for: the
- * clock goes to the lane, and how far from it the long run may be. */
-static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all) {
+ * clock goes to the lane, and how far from it the long run may be. True: for whole seconds; behind `early` are those of
+ * the points that lie in what the clock is a mean of. */
+static bool run_until_still(course *c, lanes_lane *l, double able_hz, slope *all, slope *early) {
     enum { CHUNKS = 8 }; /* of still_s */
     const double began_s = now_of(c), fall = c->rules->clock_fall;
     const double stop_s = fmin(c->rules->hold_s, still_most_s);
@@ -670,10 +693,11 @@ static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
     l->still_hz = 0;
     for (int n = 1;; n++) {
         const double start_s = passed_s;
+        if (c->load.seconds < fallen_s) *early = *all;
         memmove(&hz[0], &hz[1], (CHUNKS - 1) * sizeof hz[0]);
         if (!((hz[CHUNKS - 1] = run_chunk(c, l, still_s / CHUNKS, all)) > 0)) {
             l->still_hz = 0;
-            return;
+            return false;
         }
         passed_s = now_of(c) - began_s;
         bear(c, passed_s - start_s, hz[CHUNKS - 1]);
@@ -692,6 +716,7 @@ static void run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
     l->held_hz = whole ? c->load.late_cycles / c->load.late_s : capped ? (1 - fall) * l->still_hz : l->still_hz;
     l->held_error = whole ? whole_error : capped ? hypot(apart, fall > 0 ? fall_error * fall : unknown_error) : apart;
     if (apart > held) l->still_hz = 0; /* what was seen last may lie anywhere between */
+    return whole;
 }
 
 /* A time belongs to a clock, and an operation's own is that of its own load in the long run. These blocks and those of
@@ -712,18 +737,26 @@ static void hold(course *c) {
     if (c->rules->hold_low && (isinf(able_hz) || l->clock_hz >= able_hz)) return;
     if (!((hz = run_chunk(c, l, first_s, &all)) > 0)) return;
     const bool moves = fabs(hz / l->clock_hz - 1) > held;
-    const bool known = *steady_hz > 0 && hz >= alike * *steady_hz;
+    const bool heavy =
+        c->rules->hold_s >= LANES_WHOLE_S; /* nothing is believed of it: power may cap it a little later */
+    const bool known = !heavy && *steady_hz > 0 && hz >= alike * *steady_hz;
+    slope near = all, early = all;
+    bool whole = false;
     const bool is_free =
         l->clock_hz >= free_hz && hz >= free_hz; /* now and then by 5 % above what it is in the long run */
     if (c->rules->believe && known && !moves && hz >= able_hz && !is_free) l->held_hz = hz;
     if (!is_free && !(l->held_hz > 0)) {
-        run_until_still(c, l, able_hz, &all);
+        whole = run_until_still(c, l, able_hz, &all, &early);
         const bool stood = l->held_error <= held && l->held_hz >= alike * hz;
         if (stood && hz >= able_hz && !(*steady_hz > 0 && *steady_hz < hz)) *steady_hz = hz;
     }
+    const slope late = slope_centred(slope_behind(&all, &early));
     for (int k = 0; k < r->count; k++)
-        if (r->hz[k] > 0 && undisturbed(r, k, longest_s)) slope_add(&all, r->hz[k], r->seconds[k]);
-    const slope s = slope_centred(all);
+        if (r->hz[k] > 0 && undisturbed(r, k, longest_s))
+            slope_add(&all, r->hz[k], r->seconds[k]), slope_add(&near, r->hz[k], r->seconds[k]);
+    near = slope_centred(near), all = slope_centred(all);
+    l->held_error *= steepness(whole ? &late : &all);
+    const slope s = whole ? slope_between(&near, &late) : all;
     l->clock_xx = s.xx, l->clock_xy = s.xy, l->clock_yy = s.yy, l->clock_n = s.n;
 }
 

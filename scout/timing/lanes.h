@@ -77,7 +77,7 @@ typedef struct lanes_lane {
      * the time's, and of the time's squared; n: of so many. */
     double clock_hz, clock_xx, clock_xy, clock_yy, clock_n;
     /* Of the baseline, where it was held: what stood (0: nothing did), what its own load holds over whole seconds, and
-     * how far from that it may be, relative. */
+     * how far a time at that may be from the long run's, relative. */
     double still_hz, held_hz, held_error;
 } lanes_lane;
 

@@ -83,7 +83,8 @@ noisy_load noisy_heavy(noisy *world, double launch_s, double loaded_mhz) {
 }
 
 double noisy_truth(const noisy_load *load) {
-    return load->launch_s * (1 - load->compute + load->compute * load->world->idle_mhz / load->loaded_mhz);
+    return load->launch_s *
+           fmax(1 - load->compute + load->compute * load->world->idle_mhz / load->loaded_mhz, load->least);
 }
 
 /* A second after a load began, and every second after that: what is taken then is given back over the rest of it. */
@@ -130,7 +131,7 @@ static double interval(const noisy_load *load, uint32_t launches) {
                              (noisy_uniform(&w->random) < w->outlier_share ? w->outlier_factor : 1);
     while (left > 0) {
         const double others = 1 + w->swing * 0.5 * (1 + sin(2 * pi * (w->now_s / w->swing_period_s + w->swing_phase)));
-        const double clock = 1 - load->compute + load->compute * 1980 / w->clock_mhz;
+        const double clock = fmax(1 - load->compute + load->compute * 1980 / w->clock_mhz, load->least);
         const double launch_s = load->launch_s * clock * others * disturbed * (1 + w->creep_per_s * w->now_s) *
                                 (1 + w->wandered) * (1 + load->place);
         const double piece = fmin(left, fmax(w->tau_s / 10 / launch_s, 1e-6));

@@ -49,6 +49,7 @@ typedef struct noisy_load {
     noisy *world;
     double launch_s;   /* at the idle clock */
     double compute;    /* part of it that goes with the clock; the rest does not care */
+    double least;      /* memory takes so many times launch_s at any clock; a launch takes as long as what is slower */
     double loaded_mhz; /* the clock that this load leaves */
     double place;      /* how much longer a launch takes where its memory lies, relative: noisy_place */
     uint32_t fails_at; /* run number, from 1; 0: never */

@@ -479,6 +479,42 @@ static void a_cap_is_on_the_mean_of_a_second(void) {
     }
 }
 
+/* A kernel that waits for memory down to some clock, and for itself below it: a time of its rounds is brought to what
+ * its long run takes, and not to what a line through all clocks of the hold says, the dips among them. */
+static void a_time_goes_along_no_line(void) {
+    for (int k = 0; k < 8; k++) {
+        lanes_learned learned = {.steady_hz = 0};
+        begin(false);
+        world = noisy_hopping((uint64_t)k + 1, true);
+        world.counts = true;
+        rules.hold_s = LANES_WHOLE_S, rules.learned = &learned;
+        noisy_idle(&world, 0.5);
+        loads[0] = noisy_heavy(&world, 1e-5, 1400);
+        loads[0].least = 1980. / 1480;
+        pass(1, 0);
+        const lanes_lane *l = &lanes[0];
+        const double slope = -l->clock_xy / l->clock_xx, took_s = l->time_s * pow(l->clock_hz / l->held_hz, slope);
+        near(took_s, noisy_truth(&loads[0]), 0.012);
+        UNIT_CHECK(slope < 0.5 && l->held_error > 0.005);
+    }
+}
+
+/* A load that is worth a look of whole seconds is not believed to hold its clock because another one did. */
+static void a_heavy_load_is_not_believed(void) {
+    for (int heavy = 0; heavy < 2; heavy++) {
+        lanes_learned learned = {.steady_hz = 1770e6};
+        begin(false);
+        world.counts = true;
+        world.noise = 0.0005;
+        world.tau_s = 0.00005;
+        world.call_s = 0;
+        rules.hold_s = heavy ? LANES_WHOLE_S : 0.8, rules.believe = true, rules.learned = &learned;
+        loads[0] = noisy_heavy(&world, 1e-4, 1770);
+        UNIT_CHECK((pass(1, 0) > 0.2) == heavy);
+        near(1e-6 * lanes[0].held_hz, 1770, 0.004);
+    }
+}
+
 /* It has not stood: what was seen last tells nothing of what others fall by, and little of the long run. */
 static void a_clock_that_never_stands(void) {
     lanes_learned learned = {.steady_hz = 0};
@@ -649,6 +685,8 @@ int main(void) {
     UNIT_RUN(parts_and_whole_ones_do_not_mix);
     UNIT_RUN(the_clock_that_a_load_holds);
     UNIT_RUN(a_cap_is_on_the_mean_of_a_second);
+    UNIT_RUN(a_time_goes_along_no_line);
+    UNIT_RUN(a_heavy_load_is_not_believed);
     UNIT_RUN(a_clock_that_never_stands);
     UNIT_RUN(a_clock_that_holds_is_learned);
     UNIT_RUN(a_low_clock_is_always_asked);
