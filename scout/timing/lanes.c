@@ -342,9 +342,12 @@ static slope slope_behind(const slope *s, const slope *first) {
                    s->xx - first->xx, s->xy - first->xy, s->yy - first->yy};
 }
 
+/* A time goes with the clock by no more than that, and never against it. */
+static double exponent_of(const slope *s) { return s->xx > 0 ? fmin(fmax(-s->xy / s->xx, 0), 1) : 0; }
+
 /* What is left of the squares once the clock has had its part. */
 static double unexplained(const slope *s) {
-    const double b = s->xx > 0 ? fmin(fmax(-s->xy / s->xx, 0), 1) : 0;
+    const double b = exponent_of(s);
     return fmax(s->yy + 2 * b * s->xy + b * b * s->xx, 0);
 }
 
@@ -375,7 +378,7 @@ static slope slope_between(const slope *one, const slope *other) {
 /* How much a time differs where the clock does, both relative. Where the clock hardly moved, as much at most. */
 static double steepness(const slope *s) {
     static const double moved = 0.01;
-    return s->xx > s->n * moved * moved ? fmin(fmax(-s->xy / s->xx, 0), 1) : 1;
+    return s->xx > s->n * moved * moved ? exponent_of(s) : 1;
 }
 
 /* Of the undisturbed blocks; where these are too few, of the lower part of all. */
