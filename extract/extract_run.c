@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "common/files.h"
-#include "extract/infer/expand.h"
+#include "extract/expand/expand.h"
 #include "extract/infer/infer.h"
 #include "extract/match/match_patterns.h"
 #include "extract/ops/collect.h"

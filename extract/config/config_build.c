@@ -223,7 +223,7 @@ static const char *attention(builder *b, const char *x, const char *layer, int n
     return linear(b, x, text(b, "%s.%s", layer, n->out), wide, b->v->hidden, b->read->bias & CONFIG_BIAS_OUT);
 }
 
-/* The router's choice is data: infer/expand.c takes it to be even. */
+/* The router's choice is data: expand/ takes it to be even. */
 static const char *experts(builder *b, const char *x, const char *layer) {
     const config_names *n = b->family->names;
     const config_values *v = b->v;

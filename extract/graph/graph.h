@@ -23,7 +23,7 @@ typedef enum tensor_source {
     TENSOR_INITIALIZER,
     TENSOR_NODE,
     TENSOR_FORMAL, /* input of a body */
-    TENSOR_ASSUMED /* nothing makes it: data decide it, and infer/expand.c takes it to be as suits its shape */
+    TENSOR_ASSUMED /* nothing makes it: data decide it, and expand/ takes it to be as suits its shape */
 } tensor_source;
 
 typedef struct tensor {
@@ -92,7 +92,7 @@ struct node {
     const char *unresolved; /* why its outputs are not exactly known; NULL: resolved */
     bool unknown;           /* operator not in the table */
     bool misfit; /* its inputs or attributes contradict each other, which behind an inexact input is no error */
-    bool whole;  /* several operations in one, which infer/expand.c could not take apart: no work is told of it */
+    bool whole;  /* several operations in one, which expand/ could not take apart: no work is told of it */
 };
 
 /* The main graph, or the body of an If, Loop, Scan or SequenceMap. */
@@ -133,7 +133,7 @@ struct model {
     int graph_count;
     node **nodes; /* all nodes of all graphs; a body's nodes follow its owner */
     int64_t node_count;
-    tensor **tensors; /* all tensors of all graphs in order of appearance; behind them what infer/expand.c made */
+    tensor **tensors; /* all tensors of all graphs in order of appearance; behind them what expand/ made */
     int64_t tensor_count;
     int64_t channel_block; /* of com.microsoft.nchwc (infer/channel_block.h); 0 until it is asked for */
     model_dim *dims;

@@ -98,7 +98,7 @@ void lower_attention(work *w) {
 /* ---- com.microsoft ---- */
 
 /* Which inputs of an operator mean what; -1: it has no such input. Queries, keys and values are the first three: those
- * that come in one, or that the operator projects by itself, infer/expand.c took apart. */
+ * that come in one, or that the operator projects by itself, expand/ took apart. */
 typedef struct ms_form {
     const char *op_type;
     int mask; /* lengths, or a mask over keys */

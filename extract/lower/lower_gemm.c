@@ -184,7 +184,7 @@ static dtype packed_type(const node *n) {
 }
 
 /* The weight comes packed in blocks along K, each with a scale of its own. One of four dimensions is a batch of them
- * (infer/expand.c). */
+ * (expand/). */
 void lower_matmul_nbits(work *w) {
     const node *n = w->node;
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);

@@ -1,4 +1,4 @@
-/* Owns mixtures of experts that infer/expand.c does not take apart: each token goes through its k best experts, so the
+/* Owns mixtures of experts that expand/ does not take apart: each token goes through its k best experts, so the
  * work is that of k tokens each, and no more experts are read than there are. */
 #include "extract/lower/lower.h"
 

@@ -146,7 +146,7 @@ void lower_other(work *w) {
 }
 
 /* Shapes are known, the work behind them is not modelled: listed as unknown rather than guessed. */
-/* What infer/expand.c has not taken apart. */
+/* What expand/ has not taken apart. */
 void lower_whole(work *w) {
     w->rec.kind = strcmp(w->node->op_type, "DynamicQuantizeMatMul") == 0 ? OP_GEMM : OP_EMBEDDING;
     cost_set_types(w, cost_in(w, 0), cost_out(w, 0));

@@ -1,5 +1,5 @@
 /* Taking operators apart: what stands where afterwards, under which names, and what stays as it is. */
-#include "extract/infer/expand.h"
+#include "extract/expand/expand.h"
 
 #include "extract/graph/operators.h"
 #include "tests/unit/extract/lowering_fixture.h"

@@ -1,0 +1,117 @@
+/* Each row of the table is an operator and the function that says what it is made of. */
+#include "extract/expand/expand.h"
+
+#include "extract/expand/expand_parts.h"
+#include "extract/expand/takes.h"
+#include "extract/infer/infer.h"
+
+#include <string.h>
+
+typedef struct operator_row {
+    const char *op_type, *domain;
+    take_fn *take;
+    enum {
+        WHEN_KNOWN, /* as it stands it is open where its shapes are known: something else of it does not fit */
+        PROJECTS,   /* always: its inputs are those of no attention as long as it is not taken apart */
+        STAYS       /* never: then it is one work */
+    } open;
+} operator_row;
+
+static const operator_row operators[] = {
+    /* sorted by names */
+    {"Attention", "com.microsoft", take_projection, PROJECTS},
+    {"DecoderMaskedMultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
+    {"DecoderMaskedSelfAttention", "com.microsoft", take_projection, PROJECTS},
+    {"DynamicQuantizeMatMul", "com.microsoft", take_dynamic_product, WHEN_KNOWN},
+    {"EmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
+    {"GroupQueryAttention", "com.microsoft", take_grouped, WHEN_KNOWN},
+    {"MoE", "com.microsoft", take_experts, STAYS},
+    {"MultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
+    {"PackedAttention", "com.microsoft", take_projection, PROJECTS},
+    {"PackedMultiHeadAttention", "com.microsoft", take_packed_multi_head, WHEN_KNOWN},
+    {"QAttention", "com.microsoft", take_quantized_projection, PROJECTS},
+    {"QEmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
+    {"QMoE", "com.microsoft", take_experts, STAYS},
+};
+
+static void keep(expander *e, node *n) {
+    void *items = e->nodes;
+    arena_grow(e->m->arena, &items, &e->node_cap, (size_t)e->node_count, sizeof *e->nodes);
+    e->nodes = items;
+    n->id = e->node_count;
+    e->nodes[e->node_count++] = n;
+    for (int k = 0; k < n->out_count; k++) {
+        if (!n->out[k]) continue;
+        n->out[k]->producer = n;
+        n->out[k]->producer_slot = k;
+    }
+}
+
+static void keep_parts(expander *e, const expansion *x) {
+    model *m = e->m;
+    for (int k = 0; k < x->tensor_count; k++) {
+        void *items = m->tensors;
+        arena_grow(m->arena, &items, &e->tensor_cap, (size_t)m->tensor_count, sizeof *m->tensors);
+        m->tensors = items;
+        x->tensors[k]->place = (int)m->tensor_count;
+        m->tensors[m->tensor_count++] = x->tensors[k];
+    }
+    for (int k = 0; k < x->made_count; k++) keep(e, x->made[k]);
+}
+
+static void expand(expander *e, node *n, const operator_row *row) {
+    expansion x = {.e = e, .n = n, .last = *n};
+    if (x.last.in_count < QKV) x.last.in_count = QKV; /* a packed input is alone */
+    x.last.in = arena_array(e->m->arena, tensor *, x.last.in_count);
+    for (int k = 0; k < n->in_count; k++) x.last.in[k] = n->in[k];
+    const bool blank = tensor_rank(part_out(&x, 0)) < 0;
+    x.failed = blank;
+    row->take(&x);
+    if (x.failed && row->open != STAYS && (row->open == PROJECTS || !blank)) {
+        n->whole = true;
+        if (!n->unresolved) n->unresolved = "one of its parts does not fit, or is not known";
+    }
+    if (x.failed || x.made_count == 0) return;
+    for (int k = 0; k < x.made_count && n->unresolved == infer_changing; k++)
+        if (!x.made[k]->unresolved) x.made[k]->unresolved = infer_changing;
+    keep_parts(e, &x);
+    *n = x.last;
+}
+
+static const operator_row *row_of(const node *n) {
+    if (!n->def || n->misfit) return NULL;
+    const operator_row *row = graph_row(operators, sizeof operators / sizeof *operators, sizeof *operators, n->op_type);
+    return row && strcmp(row->domain, n->domain) == 0 ? row : NULL;
+}
+
+/* Each graph's own list is the model's without the others. */
+static void keep_order(expander *e) {
+    model *m = e->m;
+    int *counts = arena_array(m->arena, int, m->graph_count);
+    for (int64_t k = 0; k < e->node_count; k++) counts[e->nodes[k]->home->place]++;
+    for (int k = 0; k < m->graph_count; k++) {
+        m->graphs[k]->nodes = arena_array(m->arena, node *, counts[k]);
+        m->graphs[k]->node_count = 0;
+    }
+    for (int64_t k = 0; k < e->node_count; k++) {
+        graph *g = e->nodes[k]->home;
+        g->nodes[g->node_count++] = e->nodes[k];
+    }
+    m->nodes = e->nodes;
+    m->node_count = e->node_count;
+    graph_link_users(m);
+}
+
+void expand_model(model *m) {
+    expander e = {.m = m, .tensor_cap = (size_t)m->tensor_count};
+    int64_t first = 0;
+    while (first < m->node_count && !row_of(m->nodes[first])) first++;
+    if (first == m->node_count) return;
+    map_init(&e.names, m->arena);
+    for (int64_t k = 0; k < m->node_count; k++) {
+        const operator_row *row = row_of(m->nodes[k]);
+        if (row) expand(&e, m->nodes[k], row);
+        keep(&e, m->nodes[k]);
+    }
+    keep_order(&e);
+}

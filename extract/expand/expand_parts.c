@@ -1,0 +1,158 @@
+#include "extract/expand/expand_parts.h"
+
+#include "common/plain.h"
+#include "extract/infer/infer.h"
+
+#include <string.h>
+
+enum { OPSET = 18 /* of ai.onnx, which the parts are written in: sizes and axes are inputs */ };
+
+static const char *name_in(expander *e, const char *name) {
+    const model *m = e->m;
+    if (!e->names.count) {
+        for (int64_t k = 0; k < m->node_count; k++) map_unique(&e->names, m->nodes[k]->name);
+        for (int64_t k = 0; k < m->tensor_count; k++) map_unique(&e->names, m->tensors[k]->name);
+    }
+    return map_unique(&e->names, plain_name(m->arena, name));
+}
+
+tensor *part_tensor(expansion *x, const char *name, tensor_source source, const info *is) {
+    tensor *t = arena_zalloc(x->e->m->arena, sizeof *t);
+    t->name = name_in(x->e, name);
+    t->source = source;
+    t->info = is;
+    t->home = x->n->home;
+    if (x->tensor_count < MAX_TENSORS)
+        x->tensors[x->tensor_count++] = t;
+    else
+        x->failed = true;
+    return t;
+}
+
+tensor *part_constant(expansion *x, const char *what, const info *is) {
+    tensor *t = part_tensor(x, arena_printf(x->e->m->arena, "%s/%s", x->n->name, what), TENSOR_NODE, is);
+    t->is_constant = true;
+    return t;
+}
+
+tensor *part_numbers(expansion *x, const char *what, int64_t n, const int64_t *values) {
+    return part_constant(x, what, info_of_ints(x->e->m->arena, DTYPE_INT64, 1, &n, values, n));
+}
+
+tensor *part_number(expansion *x, const char *what, int64_t n) { return part_numbers(x, what, 1, &n); }
+
+attr int_attr(const char *name, int64_t i) { return (attr){.name = name, .kind = ATTR_INT, .i = i}; }
+attr real_attr(const char *name, double f) { return (attr){.name = name, .kind = ATTR_FLOAT, .f = f}; }
+
+static void set_attrs(arena *a, node *n, const attr *attrs, int most) {
+    for (n->attr_count = 0; n->attr_count < most && attrs[n->attr_count].name;) n->attr_count++;
+    n->attrs = arena_array(a, attr, n->attr_count);
+    for (int k = 0; k < n->attr_count; k++) n->attrs[k] = attrs[k];
+}
+
+static void become(node *n, const char *domain, const char *op_type) {
+    n->domain = domain;
+    n->op_type = op_type;
+    n->opset = *domain ? 1 : OPSET;
+    n->def = operators_find(domain, op_type);
+}
+
+tensor *const *part_make(expansion *x, const step *s) {
+    static tensor *const none[STEP_OUTPUTS];
+    arena *a = x->e->m->arena;
+    if (x->failed || x->made_count == MAX_STEPS) {
+        x->failed = true;
+        return none;
+    }
+    node *n = arena_zalloc(a, sizeof *n);
+    become(n, s->domain ? s->domain : "", s->op_type);
+    n->name = name_in(x->e, arena_printf(a, "%s/%s", x->n->name, s->op_type));
+    n->home = x->n->home;
+    for (n->in_count = STEP_INPUTS; n->in_count > 0 && !s->in[n->in_count - 1];) n->in_count--;
+    n->out_count = s->outputs ? s->outputs : 1;
+    n->in = arena_array(a, tensor *, n->in_count + n->out_count);
+    n->out = n->in + n->in_count;
+    memcpy(n->in, s->in, (size_t)n->in_count * sizeof *n->in);
+    set_attrs(a, n, s->attrs, (int)(sizeof s->attrs / sizeof *s->attrs));
+    for (int k = 0; k < n->out_count; k++) {
+        n->out[k] = part_tensor(x, arena_printf(a, "%s_output_%d", n->name, k), TENSOR_NODE, &info_unknown);
+        n->out[k]->producer = n;
+        n->out[k]->producer_slot = k;
+    }
+    x->made[x->made_count++] = n;
+    if (!x->failed) x->failed = !infer_made(x->e->m, n);
+    return x->failed ? none : n->out;
+}
+
+void part_end(expansion *x, const step *s) {
+    node *n = &x->last;
+    arena *a = x->e->m->arena;
+    become(n, s->domain ? s->domain : "", s->op_type);
+    n->in = arena_array(a, tensor *, STEP_INPUTS);
+    memcpy(n->in, s->in, sizeof s->in);
+    for (n->in_count = STEP_INPUTS; n->in_count > 0 && !n->in[n->in_count - 1];) n->in_count--;
+    n->out_count = s->outputs ? s->outputs : 1;
+    set_attrs(a, n, s->attrs, (int)(sizeof s->attrs / sizeof *s->attrs));
+}
+
+tensor *part_in(const expansion *x, int i) { return i >= 0 && i < x->n->in_count ? x->n->in[i] : NULL; }
+tensor *part_out(const expansion *x, int i) { return i < x->n->out_count ? x->n->out[i] : NULL; }
+int tensor_rank(const tensor *t) { return t && info_shaped(t->info) ? t->info->rank : -1; }
+
+int64_t tensor_dim(const tensor *t, int axis) {
+    const int rank = tensor_rank(t), at = axis < 0 ? axis + rank : axis;
+    return rank >= 0 && at >= 0 && at < rank ? t->info->dims[at] : 0;
+}
+
+int64_t tensor_count(const tensor *t) { return tensor_rank(t) >= 0 ? info_count(t->info) : 0; }
+
+tensor *part_add(expansion *x, tensor *a, tensor *b) {
+    tensor *sum = *part_make(x, &(step){.op_type = "Add", .in = {a, b}});
+    if (sum && !info_same_shape(sum->info, a->info)) x->failed = true;
+    return sum;
+}
+
+tensor *part_first(expansion *x, tensor *t, int64_t count) {
+    return *part_make(
+        x, &(step){.op_type = "Slice",
+                   .in = {t, part_number(x, "starts", 0), part_number(x, "ends", count), part_number(x, "axes", 0)}});
+}
+
+void part_leave_out(expansion *x, int i) {
+    if (i < x->last.in_count) x->last.in[i] = NULL;
+}
+
+tensor *const *part_split(expansion *x, tensor *t, int axis, int parts, const int64_t *sizes) {
+    for (int k = 0; k < parts; k++) x->failed = x->failed || sizes[k] <= 0;
+    return part_make(x, &(step){.op_type = "Split",
+                                .in = {t, part_numbers(x, "sizes", parts, sizes)},
+                                .attrs = {int_attr("axis", axis)},
+                                .outputs = parts});
+}
+
+tensor *part_reshaped(expansion *x, tensor *t, int rank, const int64_t *dims) {
+    return *part_make(x, &(step){.op_type = "Reshape", .in = {t, part_numbers(x, "shape", rank, dims)}});
+}
+
+tensor *part_real(expansion *x, const tensor *like, const char *what, double f) {
+    const dtype type = like ? like->info->type : DTYPE_NONE;
+    return part_constant(x, what, info_of_floats(x->e->m->arena, type, 0, info_no_dims, &f, 1));
+}
+
+void part_give(expansion *x, int slot, tensor *made) {
+    tensor *given = part_out(x, slot);
+    if (x->failed || !given || !made) return;
+    x->failed = !info_same_shape(given->info, made->info) || given->info->type != made->info->type;
+    for (int k = 0; k < x->made_count; k++) {
+        node *n = x->made[k];
+        for (int j = 0; j < n->in_count; j++)
+            if (n->in[j] == made) n->in[j] = given;
+        for (int j = 0; j < n->out_count; j++)
+            if (n->out[j] == made) n->out[j] = given;
+    }
+    for (int k = 0; k < x->last.in_count; k++)
+        if (x->last.in[k] == made) x->last.in[k] = given;
+    for (int k = 0, kept = 0; k < x->tensor_count; k++)
+        if (x->tensors[k] != made) x->tensors[kept++] = x->tensors[k];
+    x->tensor_count--;
+}

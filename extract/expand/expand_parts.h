@@ -1,0 +1,68 @@
+/* What an operator's function of takes.h may use. It asks for the node's parts one after the other, and the shape
+ * functions say whether they fit: the graph is changed only where all do. */
+#pragma once
+
+#include "extract/graph/graph.h"
+
+enum {
+    STEP_INPUTS = 7,
+    STEP_OUTPUTS = 3,
+    MAX_STEPS = 48,                              /* parts of one node */
+    MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2) /* and what they make, and their constants */
+};
+
+/* What is common to all nodes of a model. */
+typedef struct expander {
+    model *m;
+    node **nodes; /* the model's new order */
+    size_t node_cap, tensor_cap;
+    int64_t node_count;
+    map names; /* of all nodes and tensors; filled for the first node that is taken apart */
+} expander;
+
+typedef struct expansion { /* of one node */
+    expander *e;
+    const node *n;
+    node last; /* what the node becomes */
+    node *made[MAX_STEPS];
+    tensor *tensors[MAX_TENSORS];
+    int made_count, tensor_count;
+    bool failed;
+} expansion;
+
+typedef struct step { /* one part */
+    const char *domain, *op_type;
+    tensor *in[STEP_INPUTS]; /* NULL: left out */
+    attr attrs[4];           /* up to the first without a name */
+    int outputs;             /* 0: one */
+} step;
+
+/* ---- what the node has ---- */
+tensor *part_in(const expansion *x, int i); /* NULL: left out, or there is none */
+tensor *part_out(const expansion *x, int i);
+int tensor_rank(const tensor *t);              /* -1 where not known */
+int64_t tensor_dim(const tensor *t, int axis); /* counted from the end where negative; 0: there is none */
+int64_t tensor_count(const tensor *t);         /* 0 where not known */
+
+/* ---- what its parts have ---- */
+tensor *part_tensor(expansion *x, const char *name, tensor_source source, const info *is);
+/* Made by no node, and in no file. */
+tensor *part_constant(expansion *x, const char *what, const info *is);
+tensor *part_numbers(expansion *x, const char *what, int64_t n, const int64_t *values);
+tensor *part_number(expansion *x, const char *what, int64_t n);
+tensor *part_real(expansion *x, const tensor *like, const char *what, double f); /* of that tensor's type */
+attr int_attr(const char *name, int64_t i);
+attr real_attr(const char *name, double f);
+
+/* ---- parts ---- */
+/* Without outputs once a part did not fit: those that follow do not either. */
+tensor *const *part_make(expansion *x, const step *s);
+tensor *part_add(expansion *x, tensor *a, tensor *b); /* as large as a, to which b is added */
+tensor *part_first(expansion *x, tensor *t, int64_t count);
+tensor *part_reshaped(expansion *x, tensor *t, int rank, const int64_t *dims);
+tensor *const *part_split(expansion *x, tensor *t, int axis, int parts, const int64_t *sizes);
+
+/* ---- the last one ---- */
+void part_end(expansion *x, const step *s);           /* what the node becomes */
+void part_leave_out(expansion *x, int i);             /* an input that the last part has no more */
+void part_give(expansion *x, int slot, tensor *made); /* the output of the node is what that part makes */

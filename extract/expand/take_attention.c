@@ -1,0 +1,126 @@
+/* Attention that projects its input, adds a bias or turns by itself. */
+#include "extract/expand/expand_parts.h"
+#include "extract/expand/takes.h"
+
+#include "common/checked.h"
+
+#include <string.h>
+
+/* Queries, keys and values side by side; the outputs are as wide as values, or as queries where values are as keys. */
+static void take_columns(expansion *x, tensor *packed, bool as_queries) {
+    const int64_t all = tensor_dim(packed, -1), told = tensor_dim(part_out(x, 0), -1),
+                  other = checked_sub(all, told) / 2;
+    const int64_t usual[QKV] = {as_queries ? told : other, other, as_queries ? other : told};
+    const attr *sizes = graph_attr(x->n, "qkv_hidden_sizes", ATTR_INTS);
+    const bool named = sizes && sizes->n == QKV && sizes->ints;
+    if (named && sizes->ints[QUERY] != sizes->ints[KEY]) x->failed = true;
+    tensor *const *parts = part_split(x, packed, -1, QKV, named ? sizes->ints : usual);
+    for (int k = 0; k < QKV; k++) x->last.in[k] = parts[k];
+}
+
+/* [batch, length, heads, parts, size] as [batch, heads, length, size] each, which lie where they lay. */
+static void take_heads(expansion *x, tensor *packed, int first) {
+    static const int64_t ones[QKV] = {1, 1, 1}, perm[] = {0, 2, 1, 3};
+    enum { AXIS = 3 };
+    const int parts = QKV - first;
+    tensor *const *each = part_split(x, packed, AXIS, parts, ones);
+    for (int k = 0; k < parts && !x->failed; k++) {
+        tensor *flat = *part_make(x, &(step){.op_type = "Squeeze", .in = {each[k], part_number(x, "axes", AXIS)}});
+        x->last.in[first + k] = *part_make(
+            x, &(step){.op_type = "Transpose",
+                       .in = {flat},
+                       .attrs = {{.name = "perm", .kind = ATTR_INTS, .n = sizeof perm / sizeof *perm, .ints = perm}}});
+    }
+}
+
+/* The operator makes the tables of its rotary embedding by itself. */
+static void refuse_rotary(expansion *x) {
+    if (graph_attr_int(x->n, "do_rotary", 0) != 0) x->failed = true;
+}
+
+/* Its input times a weight [input, queries + keys + values]. Behind that, queries, keys and values are its first
+ * inputs.
+ */
+void take_projection(expansion *x) {
+    tensor *made = *part_make(x, &(step){.op_type = "MatMul", .in = {part_in(x, 0), part_in(x, 1)}});
+    take_columns(x, part_in(x, 2) ? part_add(x, made, part_in(x, 2)) : made, false);
+    refuse_rotary(x);
+}
+
+void take_quantized_projection(expansion *x) {
+    enum { INPUT, WEIGHT, BIAS, INPUT_SCALE, WEIGHT_SCALE, MASK, INPUT_ZERO, WEIGHT_ZERO };
+    tensor *const used[STEP_INPUTS] = {part_in(x, INPUT),        part_in(x, WEIGHT),     part_in(x, INPUT_SCALE),
+                                       part_in(x, WEIGHT_SCALE), part_in(x, INPUT_ZERO), part_in(x, WEIGHT_ZERO),
+                                       part_in(x, BIAS)};
+    step s = {.domain = "com.microsoft", .op_type = "MatMulIntegerToFloat"};
+    memcpy(s.in, used, sizeof used);
+    take_columns(x, *part_make(x, &s), false);
+    refuse_rotary(x);
+    part_leave_out(x, INPUT_SCALE);
+    part_leave_out(x, WEIGHT_SCALE);
+    part_leave_out(x, INPUT_ZERO);
+    part_leave_out(x, WEIGHT_ZERO);
+}
+
+/* Of a packed input with heads before queries, keys and values: [3 * heads * size] as [heads, 3, size]. */
+static tensor *bias_by_heads(expansion *x, tensor *bias, const tensor *packed) {
+    static const int64_t perm[] = {1, 0, 2};
+    const int64_t shape[] = {QKV, tensor_dim(packed, -3), tensor_dim(packed, -1)};
+    tensor *apart = *part_make(x, &(step){.op_type = "Reshape", .in = {bias, part_numbers(x, "shape", QKV, shape)}});
+    return *part_make(x, &(step){.op_type = "Transpose",
+                                 .in = {apart},
+                                 .attrs = {{.name = "perm", .kind = ATTR_INTS, .n = QKV, .ints = perm}}});
+}
+
+/* Keys and values that come from a cache have theirs already. */
+static void take_bias(expansion *x, int slot, int packed_rank) {
+    tensor *bias = part_in(x, slot), *query = part_in(x, QUERY), *key = part_in(x, KEY);
+    if (!bias || tensor_rank(key) == packed_rank) return;
+    if (!key) {
+        x->last.in[QUERY] =
+            part_add(x, query, tensor_rank(query) == packed_rank ? bias_by_heads(x, bias, query) : bias);
+    } else {
+        const int added = tensor_rank(key) == tensor_rank(query) ? QKV : KEY;
+        const int64_t all = tensor_dim(bias, 0), first = tensor_dim(query, -1), last = tensor_dim(part_out(x, 0), -1);
+        const int64_t sizes[QKV] = {first, checked_sub(checked_sub(all, first), last), last};
+        tensor *const *parts = part_split(x, bias, 0, QKV, sizes);
+        for (int k = 0; k < added; k++) x->last.in[k] = part_add(x, part_in(x, k), parts[k]);
+    }
+    part_leave_out(x, slot);
+}
+
+void take_multi_head(expansion *x) {
+    enum { PACKED_RANK = 5 };
+    take_bias(x, graph_is_ms(x->n, "DecoderMaskedMultiHeadAttention") ? 10 : 3, PACKED_RANK);
+    if (tensor_rank(part_in(x, KEY)) == PACKED_RANK)
+        take_heads(x, part_in(x, KEY), KEY);
+    else if (!part_in(x, KEY) && tensor_rank(part_in(x, QUERY)) == PACKED_RANK)
+        take_heads(x, x->last.in[QUERY], QUERY);
+    else if (!part_in(x, KEY))
+        take_columns(x, x->last.in[QUERY], false);
+}
+
+void take_packed_multi_head(expansion *x) { take_bias(x, 3, 4); }
+
+static tensor *rotated(expansion *x, tensor *t, tensor *positions, const char *heads, tensor *cosine, tensor *sine) {
+    const int64_t count = graph_attr_int(x->n, heads, 0), size = count > 0 ? tensor_dim(t, -1) / count : 0,
+                  turned = checked_mul(2, tensor_dim(cosine, -1));
+    return *part_make(x, &(step){.domain = "com.microsoft",
+                                 .op_type = "RotaryEmbedding",
+                                 .in = {t, positions, cosine, sine},
+                                 .attrs = {int_attr("num_heads", count),
+                                           int_attr("interleaved", graph_attr_int(x->n, "rotary_interleaved", 0)),
+                                           int_attr("rotary_embedding_dim", turned < size ? turned : 0)}});
+}
+
+void take_grouped(expansion *x) {
+    enum { COSINE = 7, SINE = 8, POSITIONS = 9 };
+    const bool turns = graph_attr_int(x->n, "do_rotary", 0) != 0;
+    if (!part_in(x, KEY)) take_columns(x, part_in(x, QUERY), true);
+    if (!turns || x->failed) return;
+    /* without positions of its own the lengths say where it stands, which changes nothing of the work */
+    tensor *at = part_in(x, POSITIONS) ? part_in(x, POSITIONS) : part_number(x, "position", 0);
+    x->last.in[QUERY] = rotated(x, x->last.in[QUERY], at, "num_heads", part_in(x, COSINE), part_in(x, SINE));
+    x->last.in[KEY] = rotated(x, x->last.in[KEY], at, "kv_num_heads", part_in(x, COSINE), part_in(x, SINE));
+    for (int k = COSINE; k <= POSITIONS; k++) part_leave_out(x, k);
+}

@@ -1,0 +1,18 @@
+/* The functions of the table in expand.c: what an operator is made of. */
+#pragma once
+
+struct expansion;
+
+/* The inputs of an attention. */
+enum { QUERY, KEY, VALUE, QKV };
+
+typedef void take_fn(struct expansion *x);
+
+take_fn take_dynamic_product;
+take_fn take_embedding;
+take_fn take_experts;
+take_fn take_grouped;
+take_fn take_multi_head;
+take_fn take_packed_multi_head;
+take_fn take_projection;
+take_fn take_quantized_projection;
