@@ -189,3 +189,39 @@ report_fusion run_fusion_about(const run *r, const run_item *i) {
     to.sum_kernels = kernels;
     return to;
 }
+
+/* ---- later passes ---- */
+
+static const run_item *fused_of(const run *r, const run_item *i) {
+    return i->fusion->recognised ? item_of(r, i->fusion->recognised) : i;
+}
+
+static int passes_of(const run *r, const run_item *i) {
+    int passes = figures_passes(fused_of(r, i)->measurement);
+    for (int k = 0; k < i->fusion->op_count; k++) passes += figures_passes(item_of(r, i->fusion->ops[k])->measurement);
+    return passes;
+}
+
+/* Whether the sum of its parts takes longer; asked once after each pass of one of them. */
+static bool is_sum_open(const run *r, run_item *i) {
+    const int passes = passes_of(r, i);
+    if (i->summed == passes) return i->sum_open;
+    report_figures f;
+    const report_input in = run_input(r, fused_of(r, i), -1);
+    const report_fusion sum = run_fusion_about(r, i);
+    report_read(&in, &f);
+    const double ratio = f.best_us / sum.sum_us, ci = hypot(f.best_ci, sum.sum_ci);
+    i->summed = passes;
+    i->sum_open =
+        !f.best_row || !isfinite(ci) || verdict_gain_of(ratio, ci, verdict_defaults.margin) == VERDICT_OPEN_GAIN;
+    return i->sum_open;
+}
+
+bool run_fusion_decides(const run *r, const run_item *part) {
+    for (int k = r->list.count; k < r->item_count; k++) {
+        run_item *i = &r->items[k];
+        for (int n = 0; i->fusion->how == FUSION_SUM && n < i->fusion->op_count; n++)
+            if (i->fusion->ops[n] == part->operation && is_sum_open(r, i)) return true;
+    }
+    return false;
+}

@@ -75,9 +75,11 @@ typedef struct run_item {
     bool guessed;       /* wide by a guess alone (figures_guessed), and its load is not held again */
     double ci;          /* figures_ci */
     int asked;
-    bool ended;   /* a later pass failed: it has no more */
-    bool planned; /* the plan takes it, or took it when it was looked at */
-    int turn;     /* its place in the order of the pass that is under way */
+    int summed;    /* of a fusion that is held against the sum of its parts: the passes of all, */
+    bool sum_open; /* and whether it was open after these */
+    bool ended;    /* a later pass failed: it has no more */
+    bool planned;  /* the plan takes it, or took it when it was looked at */
+    int turn;      /* its place in the order of the pass that is under way */
 } run_item;
 
 /* One run at a time in a folder and on a device (run_lock.c). */
@@ -272,8 +274,10 @@ bool run_fusion_known(const run *r, const run_item *i); /* what its parts run as
 void run_fusion_choose(run *r, run_item *i);            /* what its parts run as */
 void run_fusion_derive(run *r);                         /* at the end: those that are operations of the list */
 report_fusion run_fusion_about(const run *r, const run_item *i);
-bool run_fusion_left(const run *r);           /* one of them is not measured yet */
-void run_fusion_skip(run_item *i);            /* its time was used up, or nothing would come of it */
+bool run_fusion_left(const run *r); /* one of them is not measured yet */
+void run_fusion_skip(run_item *i);  /* its time was used up, or nothing would come of it */
+/* A part that is in no model's time: it is not decided whether what it is a part of takes less than all of them. */
+bool run_fusion_decides(const run *r, const run_item *part);
 bool run_fusion_is_turned(const run_item *i); /* it is in no run as the file has it, but in one with regions turned */
 
 /* run_lock.c. False: st says why; with --no-wait, which run has it. Where no lock can be kept that is said, and the run

@@ -17,10 +17,8 @@ enum {
     FILLS = 4, /* passes that an operation may have while others are prepared, and that what the plan takes has */
     FEW = 4
 };
-/* Of the model's time: less than that is left open. A device's passes take milliseconds; a host's, which repacks and
- * checks on the cores that it measures, tenths of a second. */
-static const double WORTH = 0.0003, HOST_WORTH = 0.001;
-static const double WIDE = 0.04; /* of the model's time: operations whose times are not known as wanted */
+static const double WORTH = 0.001; /* of the model's time: less than that is left open */
+static const double WIDE = 0.04;   /* of the model's time: operations whose times are not known as wanted */
 /* Where all that is done, a list of few operations goes on so long for what is known worse than that. */
 static const double NARROW_SECONDS = 1, NARROW = 0.004;
 static const double FILL_SHARE = 0.02;    /* of a budget, that such a pass may take, by those before it */
@@ -97,7 +95,9 @@ static bool ask(run *r, run_item *i) {
     if (i->asked == passes) return true;
     i->wide = figures_wide(i->measurement);
     i->guessed = i->wide && figures_guessed(i->measurement) && !is_held_again(r, i);
-    i->open = fmin(i->guessed ? figures_gain_open(i->measurement) : figures_open(i->measurement), 1);
+    /* How long a fusion takes is in no model's time: what it saves follows from the ratio. */
+    const bool decides = i->guessed || (i->fusion && passes >= FILLS);
+    i->open = fmin(decides ? figures_gain_open(i->measurement) : figures_open(i->measurement), 1);
     i->ci = figures_ci(i->measurement);
     i->asked = passes;
     return true;
@@ -105,6 +105,8 @@ static bool ask(run *r, run_item *i) {
 
 /* What of the model's time is open in an item, and worth another pass. */
 static double open_of(run *r, run_item *i, double model_us) {
+    const bool part = i->stage == RUN_PARTS && i->operation->count == 0;
+    if (part && !run_fusion_decides(r, i)) return 0;
     return ask(r, i) ? i->open * run_search_share(r, i, model_us) : 0;
 }
 
@@ -175,10 +177,9 @@ static bool wants_pass(run *r, run_item *i, int pass, double model_us, double wi
     if (i->busy || i->again || i->ended || !json_object_get(i->measurement, "baseline_time_us")) return false;
     if (is_short(r, i) || r->late) return is_short(r, i);
     /* What was measured once may be what was best by chance, and a plan is a sum of such choices. */
-    const double worth = json_is_true(json_object_get(i->measurement, "host")) ? HOST_WORTH : WORTH;
-    if (i->planned && passes < FILLS && run_search_share(r, i, model_us) >= worth) return true;
+    if (i->planned && passes < FILLS && run_search_share(r, i, model_us) >= WORTH) return true;
     if (run_fusion_is_turned(i)) return false; /* the replay decides about regions, and not each of its operations */
-    return under_way || open_of(r, i, model_us) >= worth ||
+    return under_way || open_of(r, i, model_us) >= WORTH ||
            (passes < (int)estimate_last_look() && ask(r, i) && i->wide && !i->guessed && i->operation->count > 0 &&
             !i->fusion && run_search_share(r, i, model_us) >= wide);
 }
@@ -389,11 +390,16 @@ static void lead(run *r) {
     for (int k = 1; k < count; k++) bring_forward(r, k, 0);
 }
 
-/* Operations that are searched again, before their fusions: those that are ready, or (`wait`) any. */
-static run_item *before_fusions(run *r, int device, bool wait) {
-    const double left_s = budget_operations_left(&r->budget, run_now());
-    run_search_look(r, device, RUN_OPERATIONS, model_time(r), left_s);
-    return run_search_next(r, device, wait || waits_for_none(r, device, left_s), left_s);
+/* What is searched again before a stage begins, for it is prepared while that is measured: of the stages before, those
+ * that are ready, or (`wait`) any. Fusions are made of what operations run as, and wait for these alone. */
+static run_item *before_stage(run *r, int device, run_stage stage, bool wait) {
+    const double now = run_now();
+    const bool late = stage > RUN_FUSIONS;
+    const double left_s = !late               ? budget_operations_left(&r->budget, now)
+                          : r->budget.end > 0 ? r->budget.end - now
+                                              : (double)INFINITY;
+    run_search_look(r, device, late ? stage - 1 : RUN_OPERATIONS, model_time(r), left_s);
+    return run_search_next(r, device, (wait && !late) || waits_for_none(r, device, left_s), left_s);
 }
 
 run_item *run_order_next(run *r, int device) {
@@ -409,11 +415,11 @@ run_item *run_order_next(run *r, int device) {
             continue;
         }
         const bool joined = i->stage != RUN_OPERATIONS;
-        run_item *const again = joined ? before_fusions(r, device, false) : NULL;
+        run_item *const again = joined ? before_stage(r, device, i->stage, false) : NULL;
         if (again) return again;
         const bool ready = pass_over(r);
         run_item *const filler = ready ? NULL : fill_in(r);
-        run_item *const awaited = ready || filler || !joined ? NULL : before_fusions(r, device, true);
+        run_item *const awaited = ready || filler || !joined ? NULL : before_stage(r, device, i->stage, true);
         if (filler || awaited) return filler ? filler : awaited;
         if (!ready && r->budget.end > 0) take_from_behind(r);
         i = &r->items[r->order[r->at]];

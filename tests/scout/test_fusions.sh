@@ -44,6 +44,8 @@ check "a faster one is worth it" says_of whole "$wide" \
 check "kernels are counted" says_of whole "$wide" 'f["kernels_parts"] == 3 and f["kernels_fused"] == 1'
 check "a recognised one is held against the sum of its parts" says_of whole attention \
     'f["how"] == "sum" and f["recognised"] == "big" and f["worth"] == "yes" and 1.7 < f["speedup"] < 2.1'
+passes_of() { python3 -c 'import json, sys; print(*(json.load(open(p))["passes"] for p in sys.argv[1:]))' "$@"; }
+check "parts of a sum that is decided have no further pass" test "$(passes_of whole/reports/right.json)" = 1
 check "what cannot be told says why" says_of whole gemm+relu 'r["status"] == "SKIPPED" and f["why"]["code"] == "epilogue"'
 check "the table shows them" grep -qE 'gemm\+gemm shared input 32x64x48 +2 .* 3 > 1 yes' stdout.txt
 check "it says what a sum is" grep -qF 'each measured alone' stdout.txt
@@ -59,6 +61,8 @@ touch noise
 CEILING_SCOUT_SCRIPTED_DISTURBED=$PWD/noise scout ops.json -o restless --device scripted:0 --no-cache --budget 60
 rm noise
 check "a restless machine: fusions have figures too" says_of restless "$wide" 'r["baseline"] == "parts" and r["baseline_time_us"] > 0'
+check "a restless machine: fusions do not go on for their times" says_of restless "$wide" \
+    '"time" in r["undecided"] and r["passes"] <= 13'
 check "a restless machine: exit 0" exits 0
 
 # ---- what is known already ----
