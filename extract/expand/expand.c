@@ -27,11 +27,13 @@ static const operator_row operators[] = {
     {"GroupQueryAttention", "com.microsoft", take_grouped, WHEN_KNOWN},
     {"MoE", "com.microsoft", take_experts, STAYS},
     {"MultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
+    {"NegativeLogLikelihoodLoss", "", take_log_loss, STAYS},
     {"PackedAttention", "com.microsoft", take_projection, PROJECTS},
     {"PackedMultiHeadAttention", "com.microsoft", take_packed_multi_head, WHEN_KNOWN},
     {"QAttention", "com.microsoft", take_quantized_projection, PROJECTS},
     {"QEmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
     {"QMoE", "com.microsoft", take_experts, STAYS},
+    {"SoftmaxCrossEntropyLoss", "", take_softmax_loss, STAYS},
 };
 
 static void keep(expander *e, node *n) {

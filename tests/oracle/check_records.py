@@ -142,7 +142,6 @@ APART = [
     ("lp_norm", "LpNormalization", [x(8, 8)], [{}, dict(p=1), dict(axis=0)], dict(axis=1, p=2)),
     ("mvn", "MeanVarianceNormalization", [x(4, 4, 4, 4)], [{}, dict(axes=[0, 1, 2])], dict(axes=[0, 2, 3])),
     ("nms", "NonMaxSuppression", [x(1, 8, 4), x(1, 1, 8)], [{}, dict(center_point_box=1)], dict(center_point_box=0)),
-    ("nll", "NegativeLogLikelihoodLoss", [x(4, 8), x(4, dtype=np.int64)], [{}, dict(reduction="sum"), dict(ignore_index=1)], dict(reduction="mean")),
     ("hann", "HannWindow", [("input", np.zeros((), np.int64))], [{}, dict(periodic=0)], dict(periodic=1)),
 ]
 

@@ -197,6 +197,57 @@ static void experts_that_do_not_fit_stay(void) {
     bench_end();
 }
 
+static node *loss(const char *op_type, const char *reduction, tensor *weights, tensor *out) {
+    node *n = NODE("", op_type, out, f(DIMS(2, 5, 3)), bench_tensor(DTYPE_INT64, DIMS(2, 3)), weights);
+    bench_attr(n, (attr){.name = "reduction", .kind = ATTR_STRING, .s = reduction});
+    return n;
+}
+
+static void is_made_of(int count, const char *const *op_types) {
+    UNIT_INT(b.model.node_count, count);
+    for (int k = 0; k < count && k < b.model.node_count; k++) UNIT_TEXT(b.model.nodes[k]->op_type, op_types[k]);
+    check_order();
+}
+
+static void a_loss_is_the_score_of_its_target(void) {
+    static const char *const plain[] = {"Unsqueeze", "GatherElements", "Squeeze", "Neg"}, *const mean[] = {
+                                                                                              "Unsqueeze",
+                                                                                              "GatherElements",
+                                                                                              "Squeeze", "Neg",
+                                                                                              "ReduceMean"};
+    bench_begin();
+    loss("NegativeLogLikelihoodLoss", "none", NULL, f(DIMS(2, 3)));
+    expand();
+    is_made_of(4, plain);
+    bench_end();
+    bench_begin();
+    loss("NegativeLogLikelihoodLoss", "mean", NULL, f(0, NULL));
+    expand();
+    is_made_of(5, mean);
+    bench_end();
+}
+
+/* A mean is over what counts, and by how much. */
+static void losses_are_weighed_and_left_out(void) {
+    static const char *const parts[] = {"LogSoftmax", "Equal",     "Where", "Unsqueeze", "GatherElements",
+                                        "Squeeze",    "Gather",    "Where", "Neg",       "Mul",
+                                        "ReduceSum",  "ReduceSum", "Div"};
+    bench_begin();
+    tensor *outs[] = {f(0, NULL), f(DIMS(2, 5, 3))};
+    node *n = loss("SoftmaxCrossEntropyLoss", "mean", f(DIMS(5)), outs[0]);
+    bench_int(n, "ignore_index", -1);
+    n->out = outs;
+    n->out_count = 2;
+    expand();
+    is_made_of(13, parts);
+    UNIT_CHECK(n->out_count == 1 && outs[0]->producer == n && n->in[0] != n->in[1]);
+    UNIT_TEXT(outs[1]->producer->op_type, "LogSoftmax");
+    UNIT_CHECK(b.model.nodes[4]->in[0] == outs[1]);
+    const node *gathered = b.model.nodes[6], *which = b.model.nodes[2];
+    UNIT_CHECK(gathered->in[1] == which->out[0] && which->in[0] == b.model.nodes[1]->out[0]);
+    bench_end();
+}
+
 int main(void) {
     UNIT_RUN(parts_stand_before_the_node);
     UNIT_RUN(names_of_the_model_are_not_taken_again);
@@ -206,5 +257,7 @@ int main(void) {
     UNIT_RUN(every_output_keeps_its_tensor);
     UNIT_RUN(experts_get_as_many_tokens_each);
     UNIT_RUN(experts_that_do_not_fit_stay);
+    UNIT_RUN(a_loss_is_the_score_of_its_target);
+    UNIT_RUN(losses_are_weighed_and_left_out);
     return unit_end();
 }
