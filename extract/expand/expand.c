@@ -32,6 +32,12 @@ static const operator_row operators[] = {
     {"PackedMultiHeadAttention", "com.microsoft", take_packed_multi_head, WHEN_KNOWN},
     {"QAttention", "com.microsoft", take_quantized_projection, PROJECTS},
     {"QEmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
+    {"QLinearConcat", "com.microsoft", take_byte_concat, STAYS},
+    {"QLinearLeakyRelu", "com.microsoft", take_byte_leaky_relu, STAYS},
+    {"QLinearReduceMean", "com.microsoft", take_byte_mean, STAYS},
+    {"QLinearSigmoid", "com.microsoft", take_byte_sigmoid, STAYS},
+    {"QLinearSoftmax", "com.microsoft", take_byte_softmax, STAYS},
+    {"QLinearWhere", "com.microsoft", take_byte_where, STAYS},
     {"QMoE", "com.microsoft", take_experts, STAYS},
     {"SoftmaxCrossEntropyLoss", "", take_softmax_loss, STAYS},
 };

@@ -5,7 +5,7 @@
 #include "extract/graph/graph.h"
 
 enum {
-    STEP_INPUTS = 7,
+    STEP_INPUTS = 32,
     STEP_OUTPUTS = 3,
     MAX_STEPS = 48,                              /* parts of one node */
     MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2) /* and what they make, and their constants */

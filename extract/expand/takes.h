@@ -8,6 +8,12 @@ enum { QUERY, KEY, VALUE, QKV };
 
 typedef void take_fn(struct expansion *x);
 
+take_fn take_byte_concat;
+take_fn take_byte_leaky_relu;
+take_fn take_byte_mean;
+take_fn take_byte_sigmoid;
+take_fn take_byte_softmax;
+take_fn take_byte_where;
 take_fn take_dynamic_product;
 take_fn take_embedding;
 take_fn take_experts;

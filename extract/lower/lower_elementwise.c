@@ -30,7 +30,7 @@ static const char *input_kind(const work *w, const tensor *t, const tensor *out)
 static bool is_side_input(const work *w, int slot) {
     const char *op_type = w->node->op_type;
     if (strncmp(op_type, "QLinear", 7) != 0) return strcmp(op_type, "Clip") == 0 && slot > 0;
-    return slot % 3 != 0 || (slot == 6 && strcmp(op_type, "QLinearWhere") != 0);
+    return slot % 3 != 0 || slot == 6;
 }
 
 /* Operators whose inputs may change places: theirs are listed largest first, so that a + b and b + a are one operation.

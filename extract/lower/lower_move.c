@@ -62,7 +62,6 @@ static const struct {
     {"NonZero", READS_FIRST, true, NULL},
     {"OneHot", READS_FIRST, true, "axis"},
     {"Pad", READS_FIRST, true, NULL},
-    {"QLinearConcat", READS_ALL, false, "axis"},
     {"Range", READS_NOTHING, false, NULL},
     {"ReverseSequence", READS_FIRST, false, "time_axis"},
     {"Slice", READS_OUTPUT, true, NULL},
@@ -126,8 +125,7 @@ static void move_tell_numbers(work *w, const char *op_type) {
 
 static void move_set_inputs(work *w, const char *op_type) {
     const node *n = w->node;
-    if (strcmp(op_type, "Concat") == 0 || strcmp(op_type, "QLinearConcat") == 0)
-        oprec_set_int(&w->rec, "inputs", n->in_count);
+    if (strcmp(op_type, "Concat") == 0) oprec_set_int(&w->rec, "inputs", n->in_count);
     if (strcmp(op_type, "Concat") == 0) move_set_sizes(w, n->in_count, n->in);
     if (strcmp(op_type, "Split") == 0) {
         oprec_set_int(&w->rec, "outputs", n->out_count);

@@ -192,8 +192,7 @@ void lower_softmax(work *w) {
     w->rec.kind = OP_SOFTMAX;
     w->rec.what = what;
     if (rank >= 1) {
-        const bool quantized = strcmp(n->op_type, "QLinearSoftmax") == 0;
-        const bool flattens = quantized ? graph_attr_int(n, "opset", 13) < 13 : n->opset < 13;
+        const bool flattens = n->opset < 13;
         const int axis = norm_axis(w, "axis", flattens ? 1 : -1, rank);
         const int end = flattens || axis >= rank ? rank : axis + 1;
         const int64_t cols = cost_product(in->info->dims, axis, end), inner = cost_product(in->info->dims, end, rank);

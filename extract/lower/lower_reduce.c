@@ -145,14 +145,32 @@ void lower_other(work *w) {
     w->rec.flops = checked_from_double((double)(taken > made ? taken : made) * each);
 }
 
-/* Shapes are known, the work behind them is not modelled: listed as unknown rather than guessed. */
-/* What expand/ has not taken apart. */
+/* What expand/ has not taken apart, as its shapes are not known; embeddings are not named. */
 void lower_whole(work *w) {
-    w->rec.kind = strcmp(w->node->op_type, "DynamicQuantizeMatMul") == 0 ? OP_GEMM : OP_EMBEDDING;
+    static const struct {
+        const char *op_type;
+        op_kind kind;
+    } kinds[] = {
+        {"DynamicQuantizeMatMul", OP_GEMM},
+        {"NegativeLogLikelihoodLoss", OP_REDUCE},
+        {"QLinearConcat", OP_MOVE},
+        {"QLinearLeakyRelu", OP_ELEMENTWISE},
+        {"QLinearReduceMean", OP_REDUCE},
+        {"QLinearSigmoid", OP_ELEMENTWISE},
+        {"QLinearSoftmax", OP_SOFTMAX},
+        {"QLinearWhere", OP_ELEMENTWISE},
+        {"SoftmaxCrossEntropyLoss", OP_REDUCE},
+    };
+    const size_t count = sizeof kinds / sizeof *kinds;
+    size_t k = 0;
+    while (k < count && strcmp(kinds[k].op_type, w->node->op_type) != 0) k++;
+    w->rec.kind = k < count ? kinds[k].kind : OP_EMBEDDING;
+    if (k < count && w->rec.kind != OP_GEMM) w->rec.what = cost_what(w);
     cost_set_types(w, cost_in(w, 0), cost_out(w, 0));
     cost_boundary(w);
 }
 
+/* Shapes are known, the work behind them is not modelled: listed as unknown rather than guessed. */
 void lower_uncosted(work *w) {
     w->node->unknown = true;
     w->rec.kind = OP_UNKNOWN;

@@ -248,6 +248,60 @@ static void losses_are_weighed_and_left_out(void) {
     bench_end();
 }
 
+static tensor *bytes(int rank, const int64_t *dims) { return bench_tensor(DTYPE_UINT8, rank, dims); }
+
+static void bytes_are_computed_in_floats(void) {
+    static const char *const sigmoid[] = {"DequantizeLinear", "Sigmoid", "QuantizeLinear"}, *const concat[] = {
+                                                                                                "DequantizeLinear",
+                                                                                                "DequantizeLinear",
+                                                                                                "Concat",
+                                                                                                "QuantizeLinear"};
+    tensor *zero, *scale;
+    bench_begin();
+    zero = bytes(0, NULL), scale = f(0, NULL);
+    node *n = NODE("com.microsoft", "QLinearSigmoid", bytes(DIMS(2, 8)), bytes(DIMS(2, 8)), scale, zero, scale, zero);
+    expand();
+    is_made_of(3, sigmoid);
+    UNIT_CHECK(n->in[1] == scale && n->in[2] == zero && !*n->domain);
+    bench_end();
+    bench_begin();
+    zero = bytes(0, NULL), scale = f(0, NULL);
+    n = NODE("com.microsoft", "QLinearConcat", bytes(DIMS(2, 8)), scale, zero, bytes(DIMS(2, 3)), scale, zero,
+             bytes(DIMS(2, 5)), scale, zero);
+    bench_int(n, "axis", 1);
+    expand();
+    is_made_of(4, concat);
+    bench_end();
+}
+
+/* Before opset 13 a softmax is of all dimensions from its axis on. */
+static void a_softmax_of_bytes_has_the_rows_of_its_opset(void) {
+    static const char *const joined[] = {"DequantizeLinear", "Reshape", "Softmax", "Reshape", "QuantizeLinear"},
+                             *const plain[] = {"DequantizeLinear", "Softmax", "QuantizeLinear"};
+    for (int64_t opset = 12; opset <= 13; opset++) {
+        bench_begin();
+        tensor *zero = bytes(0, NULL), *scale = f(0, NULL);
+        node *n = NODE("com.microsoft", "QLinearSoftmax", bytes(DIMS(2, 3, 8)), bytes(DIMS(2, 3, 8)), scale, zero,
+                       scale, zero);
+        bench_int(n, "axis", 1);
+        bench_int(n, "opset", opset);
+        expand();
+        is_made_of(opset < 13 ? 5 : 3, opset < 13 ? joined : plain);
+        bench_end();
+    }
+}
+
+/* Without a zero point a result is bytes without a sign. */
+static void bytes_of_another_type_than_their_zero_point_stay(void) {
+    bench_begin();
+    tensor *scale = f(0, NULL), *out = bench_tensor(DTYPE_INT8, DIMS(8));
+    node *n = NODE("com.microsoft", "QLinearLeakyRelu", out, bench_tensor(DTYPE_INT8, DIMS(8)), scale, NULL, scale);
+    expand();
+    UNIT_INT(b.model.node_count, 1);
+    UNIT_TEXT(n->op_type, "QLinearLeakyRelu");
+    bench_end();
+}
+
 int main(void) {
     UNIT_RUN(parts_stand_before_the_node);
     UNIT_RUN(names_of_the_model_are_not_taken_again);
@@ -259,5 +313,8 @@ int main(void) {
     UNIT_RUN(experts_that_do_not_fit_stay);
     UNIT_RUN(a_loss_is_the_score_of_its_target);
     UNIT_RUN(losses_are_weighed_and_left_out);
+    UNIT_RUN(bytes_are_computed_in_floats);
+    UNIT_RUN(a_softmax_of_bytes_has_the_rows_of_its_opset);
+    UNIT_RUN(bytes_of_another_type_than_their_zero_point_stay);
     return unit_end();
 }

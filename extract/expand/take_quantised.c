@@ -1,0 +1,72 @@
+/* Operators of bytes that are computed in floats: what they read is dequantised, and their result quantised again. */
+#include "extract/expand/expand_parts.h"
+#include "extract/expand/takes.h"
+
+#include "common/checked.h"
+
+/* Input `at`, with its scale and zero point behind it. */
+static tensor *floats(expansion *x, int at) {
+    return *part_make(
+        x, &(step){.op_type = "DequantizeLinear", .in = {part_in(x, at), part_in(x, at + 1), part_in(x, at + 2)}});
+}
+
+/* By the scale at `at` and the zero point behind it; without one it is bytes without a sign. */
+static void bytes(expansion *x, tensor *result, int at) {
+    const tensor *const out = part_out(x, 0), *const zero = part_in(x, at + 1);
+    if (!out || out->info->type != (zero ? zero->info->type : DTYPE_UINT8)) x->failed = true;
+    part_end(x, &(step){.op_type = "QuantizeLinear", .in = {result, part_in(x, at), part_in(x, at + 1)}});
+}
+
+static void take_unary(expansion *x, step *s) {
+    enum { INPUT, SCALE = 3 /* of the result */ };
+    s->in[0] = floats(x, INPUT);
+    bytes(x, *part_make(x, s), SCALE);
+}
+
+void take_byte_sigmoid(expansion *x) { take_unary(x, &(step){.op_type = "Sigmoid"}); }
+
+void take_byte_leaky_relu(expansion *x) {
+    take_unary(x,
+               &(step){.op_type = "LeakyRelu", .attrs = {real_attr("alpha", graph_attr_float(x->n, "alpha", 0.01))}});
+}
+
+/* Up to opset 12 all dimensions from the axis on are one. */
+void take_byte_softmax(expansion *x) {
+    enum { INPUT, SCALE = 3 };
+    const tensor *const in = part_in(x, INPUT);
+    const int rank = tensor_rank(in);
+    int64_t axis = graph_attr_int(x->n, "axis", -1), flat[] = {1, 1};
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) x->failed = true;
+    const bool joined = !x->failed && axis < rank - 1 && graph_attr_int(x->n, "opset", 13) < 13;
+    tensor *in_floats = floats(x, INPUT);
+    for (int d = 0; d < rank && joined; d++) flat[d >= axis] = checked_mul(flat[d >= axis], tensor_dim(in, d));
+    if (joined) in_floats = part_reshaped(x, in_floats, 2, flat);
+    tensor *made =
+        *part_make(x, &(step){.op_type = "Softmax", .in = {in_floats}, .attrs = {int_attr("axis", joined ? 1 : axis)}});
+    if (joined) made = part_reshaped(x, made, rank, in->info->dims);
+    bytes(x, made, SCALE);
+}
+
+void take_byte_mean(expansion *x) {
+    const attr *axes = graph_attr(x->n, "axes", ATTR_INTS);
+    tensor *const along = axes && axes->ints && axes->n > 0 ? part_numbers(x, "axes", axes->n, axes->ints) : NULL;
+    take_unary(x, &(step){.op_type = "ReduceMean",
+                          .in = {NULL, along},
+                          .attrs = {int_attr("keepdims", graph_attr_int(x->n, "keepdims", 1))}});
+}
+
+void take_byte_where(expansion *x) {
+    enum { WHICH, THERE, ELSEWHERE = 4, SCALE = 7 };
+    tensor *const there = floats(x, THERE), *const elsewhere = floats(x, ELSEWHERE);
+    bytes(x, *part_make(x, &(step){.op_type = "Where", .in = {part_in(x, WHICH), there, elsewhere}}), SCALE);
+}
+
+void take_byte_concat(expansion *x) {
+    enum { SCALE, FIRST = 2, EACH = 3 };
+    const int pieces = (x->n->in_count - FIRST) / EACH;
+    step s = {.op_type = "Concat", .attrs = {int_attr("axis", graph_attr_int(x->n, "axis", 0))}};
+    if (pieces > STEP_INPUTS) x->failed = true;
+    for (int k = 0; k < pieces && !x->failed; k++) s.in[k] = floats(x, FIRST + EACH * k);
+    bytes(x, *part_make(x, &s), SCALE);
+}
