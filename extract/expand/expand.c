@@ -39,6 +39,15 @@ static const operator_row operators[] = {
     {"QLinearSoftmax", "com.microsoft", take_byte_softmax, STAYS},
     {"QLinearWhere", "com.microsoft", take_byte_where, STAYS},
     {"QMoE", "com.microsoft", take_experts, STAYS},
+    {"ReduceL1", "", take_empty_reduction, STAYS},
+    {"ReduceL2", "", take_empty_reduction, STAYS},
+    {"ReduceLogSum", "", take_empty_reduction, STAYS},
+    {"ReduceLogSumExp", "", take_empty_reduction, STAYS},
+    {"ReduceMax", "", take_empty_reduction, STAYS},
+    {"ReduceMin", "", take_empty_reduction, STAYS},
+    {"ReduceProd", "", take_empty_reduction, STAYS},
+    {"ReduceSum", "", take_empty_reduction, STAYS},
+    {"ReduceSumSquare", "", take_empty_reduction, STAYS},
     {"SoftmaxCrossEntropyLoss", "", take_softmax_loss, STAYS},
 };
 
@@ -79,7 +88,7 @@ static void expand(expander *e, node *n, const operator_row *row) {
         n->whole = true;
         if (!n->unresolved) n->unresolved = "one of its parts does not fit, or is not known";
     }
-    if (x.failed || x.made_count == 0) return;
+    if (x.failed || (x.made_count == 0 && x.last.def == n->def)) return;
     for (int k = 0; k < x.made_count && n->unresolved == infer_changing; k++)
         if (!x.made[k]->unresolved) x.made[k]->unresolved = infer_changing;
     keep_parts(e, &x);

@@ -16,6 +16,7 @@ take_fn take_byte_softmax;
 take_fn take_byte_where;
 take_fn take_dynamic_product;
 take_fn take_embedding;
+take_fn take_empty_reduction;
 take_fn take_experts;
 take_fn take_grouped;
 take_fn take_log_loss;

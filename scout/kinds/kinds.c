@@ -64,6 +64,8 @@ bool kinds_build(const operation *o, uint64_t workspace_limit, arena *a, scout_o
     if (!k)
         return kind_tensors_refuse(why, "no_candidate", "no implementation of %s is known here yet",
                                    oprec_kind_name(rec->kind));
+    if (rec->type == DTYPE_STRING || rec->out_type == DTYPE_STRING)
+        return kind_tensors_refuse(why, "type", "strings stay on the host: no device computes with them");
     memset(out, 0, sizeof *out);
     out->size = sizeof *out;
     out->kind = (uint32_t)rec->kind;

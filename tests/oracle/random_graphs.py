@@ -109,6 +109,8 @@ def flows(ops, g, nodes, said):
             continue  # of a body or a function; of what reads around its body
         given, made = {i for n in its for i in n.input}, {o for n in its for o in n.output}
         read = {rows[r][0] for r in reads if rows[r][1] not in ("weight", "constant")}
+        if any(name.startswith(n.name + "/") for n in its for name in read):
+            continue  # the last part of what is taken apart: it reads what the others make
         if not read <= given or not {rows[m][0] for m in makes} <= made:
             return "another occurrence", its[0].name, f"occurrence {at}, {its[0].name}, reads {read} and makes {makes}"
         why = operands.wrong(ops, at, its[0], makers) if count == 1 else None

@@ -4,6 +4,8 @@
 #include "extract/graph/operators.h"
 #include "tests/unit/extract/lowering_fixture.h"
 
+#include <math.h>
+
 static tensor *f(int rank, const int64_t *dims) { return bench_tensor(DTYPE_FP32, rank, dims); }
 
 static node *attention(int64_t bias) {
@@ -302,6 +304,46 @@ static void bytes_of_another_type_than_their_zero_point_stay(void) {
     bench_end();
 }
 
+static double neutral(const char *op_type, dtype type) {
+    double told = NAN;
+    bench_begin();
+    node *n = NODE("", op_type, bench_tensor(type, DIMS(2, 1)), bench_tensor(type, DIMS(2, 0)));
+    bench_ints(n, "axes", DIMS(1));
+    expand();
+    UNIT_INT(b.model.node_count, 1);
+    UNIT_TEXT(n->op_type, "Expand");
+    if (UNIT_CHECK(n->in_count == 2 && n->in[0]->info->val && n->in[1]->info->val)) {
+        UNIT_INT(value_at(n->in[1]->info->val, 0), 2);
+        told = value_at(n->in[0]->info->val, 0);
+    }
+    UNIT_INT(n->in[0]->info->type, type);
+    bench_end();
+    return told;
+}
+
+static void nothing_is_reduced_to_what_changes_nothing(void) {
+    UNIT_CHECK(neutral("ReduceSum", DTYPE_FP32) == 0 && neutral("ReduceL2", DTYPE_INT32) == 0);
+    UNIT_CHECK(neutral("ReduceProd", DTYPE_FP16) == 1 && neutral("ReduceProd", DTYPE_UINT8) == 1);
+    UNIT_CHECK(isinf(neutral("ReduceMax", DTYPE_FP32)) && neutral("ReduceMax", DTYPE_FP32) < 0);
+    UNIT_CHECK(isinf(neutral("ReduceLogSumExp", DTYPE_FP64)) && neutral("ReduceMin", DTYPE_BF16) > 0);
+    UNIT_CHECK(neutral("ReduceMax", DTYPE_INT8) == -128 && neutral("ReduceMin", DTYPE_INT8) == 127);
+    UNIT_CHECK(neutral("ReduceMax", DTYPE_UINT8) == 0 && neutral("ReduceMin", DTYPE_UINT8) == 255);
+    UNIT_CHECK(neutral("ReduceMax", DTYPE_BOOL) == 0 && neutral("ReduceMin", DTYPE_BOOL) == 1);
+    UNIT_CHECK(neutral("ReduceMax", DTYPE_INT32) == INT32_MIN && neutral("ReduceMin", DTYPE_UINT32) == UINT32_MAX);
+}
+
+/* Something is reduced, nothing comes out, or there is no logarithm of 0. */
+static void other_reductions_stay(void) {
+    bench_begin();
+    node *const all[] = {
+        NODE("", "ReduceSum", f(DIMS(2, 1)), f(DIMS(2, 3))), NODE("", "ReduceSum", f(DIMS(0, 1)), f(DIMS(0, 3))),
+        NODE("", "ReduceLogSum", bench_tensor(DTYPE_INT32, DIMS(2, 1)), bench_tensor(DTYPE_INT32, DIMS(2, 0)))};
+    expand();
+    UNIT_INT(b.model.node_count, 3);
+    for (int k = 0; k < 3; k++) UNIT_CHECK(strncmp(all[k]->op_type, "Reduce", 6) == 0 && all[k]->in_count == 1);
+    bench_end();
+}
+
 int main(void) {
     UNIT_RUN(parts_stand_before_the_node);
     UNIT_RUN(names_of_the_model_are_not_taken_again);
@@ -316,5 +358,7 @@ int main(void) {
     UNIT_RUN(bytes_are_computed_in_floats);
     UNIT_RUN(a_softmax_of_bytes_has_the_rows_of_its_opset);
     UNIT_RUN(bytes_of_another_type_than_their_zero_point_stay);
+    UNIT_RUN(nothing_is_reduced_to_what_changes_nothing);
+    UNIT_RUN(other_reductions_stay);
     return unit_end();
 }
