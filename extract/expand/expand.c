@@ -25,6 +25,7 @@ static const operator_row operators[] = {
     {"DynamicQuantizeMatMul", "com.microsoft", take_dynamic_product, WHEN_KNOWN},
     {"EmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
     {"GroupQueryAttention", "com.microsoft", take_grouped, WHEN_KNOWN},
+    {"MaxpoolWithMask", "com.microsoft", take_masked_pool, STAYS},
     {"MoE", "com.microsoft", take_experts, STAYS},
     {"MultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"NegativeLogLikelihoodLoss", "", take_log_loss, STAYS},

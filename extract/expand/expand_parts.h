@@ -33,7 +33,7 @@ typedef struct expansion { /* of one node */
 typedef struct step { /* one part */
     const char *domain, *op_type;
     tensor *in[STEP_INPUTS]; /* NULL: left out */
-    attr attrs[4];           /* up to the first without a name */
+    attr attrs[8];           /* up to the first without a name */
     int outputs;             /* 0: one */
 } step;
 

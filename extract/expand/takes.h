@@ -20,6 +20,7 @@ take_fn take_empty_reduction;
 take_fn take_experts;
 take_fn take_grouped;
 take_fn take_log_loss;
+take_fn take_masked_pool;
 take_fn take_multi_head;
 take_fn take_packed_multi_head;
 take_fn take_projection;

@@ -344,6 +344,31 @@ static void other_reductions_stay(void) {
     bench_end();
 }
 
+static node *masked_pool(int rank, const int64_t *dims) {
+    node *n = NODE("com.microsoft", "MaxpoolWithMask", f(DIMS(1, 3, 7, 6)), f(DIMS(1, 3, 9, 8)),
+                   bench_tensor(DTYPE_INT32, rank, dims));
+    bench_ints(n, "kernel_shape", DIMS(3, 3));
+    return n;
+}
+
+static void a_mask_is_applied_before_its_pool(void) {
+    static const char *const parts[] = {"Equal", "Where", "MaxPool"};
+    bench_begin();
+    node *n = masked_pool(DIMS(1, 1, 9, 8));
+    tensor *const in = n->in[0];
+    expand();
+    is_made_of(3, parts);
+    UNIT_CHECK(n->in_count == 1 && n->attr_count == 1 && n->in[0]->producer == b.model.nodes[1]);
+    UNIT_CHECK(b.model.nodes[1]->in[2] == in && b.model.nodes[1]->in[0] == b.model.nodes[0]->out[0]);
+    bench_end();
+    bench_begin();
+    n = masked_pool(DIMS(2, 3, 9, 8));
+    expand();
+    UNIT_INT(b.model.node_count, 1);
+    UNIT_TEXT(n->op_type, "MaxpoolWithMask");
+    bench_end();
+}
+
 int main(void) {
     UNIT_RUN(parts_stand_before_the_node);
     UNIT_RUN(names_of_the_model_are_not_taken_again);
@@ -360,5 +385,6 @@ int main(void) {
     UNIT_RUN(bytes_of_another_type_than_their_zero_point_stay);
     UNIT_RUN(nothing_is_reduced_to_what_changes_nothing);
     UNIT_RUN(other_reductions_stay);
+    UNIT_RUN(a_mask_is_applied_before_its_pool);
     return unit_end();
 }
