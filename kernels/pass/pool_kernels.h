@@ -81,6 +81,7 @@ typedef struct resize_taps_shape {
     int type, mode, way, rounding, inside;
     double cubic;                                  /* the coefficient */
     int64_t planes, in[POOL_AXES], out[POOL_AXES]; /* densely packed */
+    double over[POOL_AXES], under[POOL_AXES];      /* `over` of the input becomes `under`: the lengths, or a scale */
 } resize_taps_shape;
 
 int resize_taps_fits(const resize_taps_shape *shape);

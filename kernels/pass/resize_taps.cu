@@ -1,5 +1,5 @@
-/* Interpolation: a first kernel finds for each place along each axis what it is mixed from, in fp64, so that the nearest
- * place is the right one; a second one mixes each output from that table. */
+/* Interpolation: a first kernel finds for each place along each axis what it is mixed from, in fp64, so that the
+ * nearest place is the right one; a second one mixes each output from that table. */
 #include "kernels/pass/pass.cuh"
 #include "kernels/pass/pool_kernels.h"
 
@@ -22,14 +22,19 @@ struct job {
     pass::radix places; /* column, row, depth, plane */
 };
 
+__host__ __device__ bool keeps(const resize_taps_shape &s, int axis) {
+    return s.in[axis] == s.out[axis] && s.over[axis] == s.under[axis];
+}
+
 /* Where output i along an axis lies in the input. */
 __device__ double place_of(const resize_taps_shape &s, int axis, int64_t i) {
     const double in = (double)s.in[axis], out = (double)s.out[axis], at = (double)i;
+    const double over = s.over[axis], under = s.under[axis];
     switch (s.way) {
     case RESIZE_PASS_ALIGN_CORNERS: return out > 1 ? at * (in - 1) / (out - 1) : 0;
-    case RESIZE_PASS_ASYMMETRIC: return at * in / out;
-    case RESIZE_PASS_PYTORCH_HALF_PIXEL: return out > 1 ? (at + 0.5) * in / out - 0.5 : 0;
-    default: return (at + 0.5) * in / out - 0.5;
+    case RESIZE_PASS_ASYMMETRIC: return at * over / under;
+    case RESIZE_PASS_PYTORCH_HALF_PIXEL: return out > 1 ? (at + 0.5) * over / under - 0.5 : 0;
+    default: return (at + 0.5) * over / under - 0.5;
     }
 }
 
@@ -50,7 +55,7 @@ __global__ void __launch_bounds__(threads) find_taps(const job p, int axis) {
     const double x = place_of(p.s, axis, i), below = floor(x), t = x - below, a = p.s.cubic;
     double from = below, weights[most] = {1, 0, 0, 0}, all = 0;
     const int count = p.counts[axis];
-    if (p.s.in[axis] == p.s.out[axis]) {
+    if (keeps(p.s, axis)) {
         from = (double)i;
     } else if (p.s.mode == RESIZE_PASS_NEAREST) {
         from = nearest(p.s.rounding, x);
@@ -98,7 +103,9 @@ int resize_taps_fits(const resize_taps_shape *s) {
     if (s->mode < 0 || s->mode > RESIZE_PASS_CUBIC || s->way < 0 || s->way > RESIZE_PASS_ASYMMETRIC) return 0;
     if (s->rounding < 0 || s->rounding > RESIZE_PASS_CEIL || s->planes < 1) return 0;
     for (int k = 0; k < POOL_AXES; k++)
-        if (s->in[k] < 1 || s->out[k] < 1 || s->in[k] > POOL_LARGEST || s->out[k] > POOL_LARGEST) return 0;
+        if (s->in[k] < 1 || s->out[k] < 1 || s->in[k] > POOL_LARGEST || s->out[k] > POOL_LARGEST ||
+            !(s->over[k] > 0 && s->under[k] > 0))
+            return 0;
     return 1;
 }
 
@@ -117,7 +124,7 @@ int resize_taps_launch(const resize_taps_shape *s, const void *in, void *out, vo
     taps *next = (taps *)workspace;
     for (int k = 0; k < POOL_AXES; k++) {
         j.table[k] = next, next += s->out[k];
-        j.counts[k] = s->in[k] == s->out[k] || s->mode == RESIZE_PASS_NEAREST ? 1 : s->mode == RESIZE_PASS_LINEAR ? 2 : 4;
+        j.counts[k] = keeps(*s, k) || s->mode == RESIZE_PASS_NEAREST ? 1 : s->mode == RESIZE_PASS_LINEAR ? 2 : 4;
     }
     int axis, error = 0;
     void *args[] = {&j, &axis};

@@ -203,6 +203,7 @@ typedef struct whole_resize_problem {
     int mode, way, rounding, inside;
     double cubic;
     int64_t planes, in[WHOLE_POOL_AXES], out[WHOLE_POOL_AXES];
+    double over[WHOLE_POOL_AXES], under[WHOLE_POOL_AXES];
 } whole_resize_problem;
 
 cudaError_t whole_resize(const whole_resize_problem *p, double *want, float *spread, cudaStream_t stream);

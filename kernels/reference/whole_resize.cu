@@ -14,9 +14,10 @@ enum { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL };
 
 __device__ double place_of(const whole_resize_problem &p, int axis, int64_t i) {
     const double in = (double)p.in[axis], out = (double)p.out[axis], at = (double)i;
+    const double over = p.over[axis], under = p.under[axis];
     if (p.way == ALIGN_CORNERS) return out > 1 ? at * (in - 1) / (out - 1) : 0;
-    if (p.way == ASYMMETRIC) return at * in / out;
-    return p.way == PYTORCH_HALF_PIXEL && out <= 1 ? 0 : (at + 0.5) * in / out - 0.5;
+    if (p.way == ASYMMETRIC) return at * over / under;
+    return p.way == PYTORCH_HALF_PIXEL && out <= 1 ? 0 : (at + 0.5) * over / under - 0.5;
 }
 
 __device__ double rounded(int rounding, double x) {
@@ -41,7 +42,7 @@ struct mix { /* of an output along an axis */
 
 __device__ mix mix_of(const whole_resize_problem &p, int axis, int64_t i) {
     const double x = place_of(p, axis, i);
-    if (p.in[axis] == p.out[axis]) return {i, 1, {1}};
+    if (p.in[axis] == p.out[axis] && p.over[axis] == p.under[axis]) return {i, 1, {1}};
     if (p.mode == NEAREST) return {(int64_t)rounded(p.rounding, x), 1, {1}};
     mix m = {(int64_t)floor(x) - (p.mode == CUBIC), p.mode == CUBIC ? 4 : 2, {0}};
     double all = 0;
@@ -67,10 +68,10 @@ __global__ void __launch_bounds__(whole_each_threads)
         for (int a = 0; a < z.count; a++)
             for (int b = 0; b < y.count; b++)
                 for (int c = 0; c < x.count; c++) {
-                    const int64_t at = ((plane * p.in[0] + within(z.first + a, p.in[0])) * p.in[1] +
-                                        within(y.first + b, p.in[1])) *
-                                           p.in[2] +
-                                       within(x.first + c, p.in[2]);
+                    const int64_t at =
+                        ((plane * p.in[0] + within(z.first + a, p.in[0])) * p.in[1] + within(y.first + b, p.in[1])) *
+                            p.in[2] +
+                        within(x.first + c, p.in[2]);
                     const double term = z.weights[a] * y.weights[b] * x.weights[c] * values_at(p.input, p.type, at);
                     sum += term, squares += term * term;
                 }

@@ -77,10 +77,21 @@ static bool check_axis(const window_axis *a, scout_why *why) {
     return true;
 }
 
+/* A scale for each dimension, 1 of planes. Outputs are as many as it makes, so that no place lies behind the input. */
+static bool check_scales(const scout_op *op, int rank, const int64_t *input, scout_why *why) {
+    double scales[SCOUT_MAX_RANK];
+    if (!op_field(op, "scales")) return true;
+    bool fits = resize_scales(op, scales) == rank;
+    for (int d = 0; d < rank && fits; d++)
+        fits = scales[d] > 0 && fabs((double)input[d] * scales[d] - (double)op->shape[d]) <= 1 &&
+               (d >= rank - RESIZE_AXES || scales[d] == 1);
+    return fits || kind_tensors_refuse(why, "feature", "its scales are not those of the last three dimensions");
+}
+
 /* Interpolation between neighbours; planes are what lies before the last three dimensions. */
 static bool build_resize(const operation *o, arena *a, scout_op *out, scout_why *why) {
-    static const char *const fields[] = {"input",         "mode",      "coordinates",     "rounding",
-                                         "cubic_coeff_a", "antialias", "exclude_outside", NULL};
+    static const char *const fields[] = {
+        "input", "mode", "coordinates", "rounding", "cubic_coeff_a", "antialias", "exclude_outside", "scales", NULL};
     int64_t input[SCOUT_MAX_RANK];
     const int rank = op_ints(out, "input", input, SCOUT_MAX_RANK);
     if (!kind_fields_only(out, fields, why)) return false;
@@ -95,6 +106,7 @@ static bool build_resize(const operation *o, arena *a, scout_op *out, scout_why 
     for (int d = 0; d < rank; d++) /* a filter is only wider where the output is smaller */
         if (op_real(out, "antialias", 0) != 0 && out->shape[d] < input[d])
             return kind_tensors_refuse(why, "feature", "antialiasing of what becomes smaller is not covered");
+    if (!check_scales(out, rank, input, why)) return false;
     const resize_problem p = resize_problem_of(out, input);
     if (p.mode == RESIZE_MODES || p.way == RESIZE_WAYS || p.rounding == RESIZE_ROUNDINGS)
         return kind_tensors_refuse(why, "feature", "this way to interpolate is not covered");

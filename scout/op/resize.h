@@ -6,6 +6,7 @@
 #include "scout/op/op.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { RESIZE_AXES = 3, RESIZE_TAPS = 4 };
 
@@ -32,6 +33,8 @@ typedef struct resize_problem {
     int inside;   /* what lies beyond the input has no weight; else it is the edge */
     double cubic; /* its coefficient */
     int64_t planes, in[RESIZE_AXES], out[RESIZE_AXES];
+    /* what `over` of the input becomes `under` of: the lengths, or 1 and a scale that is not their ratio */
+    double over[RESIZE_AXES], under[RESIZE_AXES];
 } resize_problem;
 
 static inline int resize_is(const scout_op *op) { return op_is(op, "resize") || op_is(op, "upsample"); }
@@ -43,11 +46,27 @@ static inline int resize_named(const scout_op *op, const char *field, const char
     return k;
 }
 
+/* A scale for each dimension, where they are told; returns how many there are, at most SCOUT_MAX_RANK. */
+static inline int resize_scales(const scout_op *op, double *scales) {
+    const char *at = op_text(op, "scales");
+    int count = 0;
+    while (at && *at && count < SCOUT_MAX_RANK) {
+        char *behind;
+        scales[count] = strtod(at, &behind);
+        if (behind == at) break;
+        count++;
+        at = *behind == ',' ? behind + 1 : behind;
+    }
+    return count;
+}
+
 static inline resize_problem resize_problem_of(const scout_op *op, const int64_t *input) {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const char *const ways[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"};
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
     resize_problem p;
+    double scales[SCOUT_MAX_RANK];
+    const int told = resize_scales(op, scales) == (int)op->rank;
     memset(&p, 0, sizeof p);
     p.mode = (resize_mode)resize_named(op, "mode", modes, RESIZE_MODES);
     p.way = (resize_way)resize_named(op, "coordinates", ways, RESIZE_WAYS);
@@ -55,25 +74,33 @@ static inline resize_problem resize_problem_of(const scout_op *op, const int64_t
     p.inside = op_real(op, "exclude_outside", 0) != 0;
     p.cubic = op_real(op, "cubic_coeff_a", -0.75);
     p.planes = 1;
-    for (int k = 0; k < RESIZE_AXES; k++) p.in[k] = p.out[k] = 1;
+    for (int k = 0; k < RESIZE_AXES; k++) p.in[k] = p.out[k] = 1, p.over[k] = p.under[k] = 1;
     for (int d = 0; d < (int)op->rank; d++) {
         const int axis = d - (int)op->rank + RESIZE_AXES;
         if (axis < 0)
             p.planes *= input[d];
         else
             p.in[axis] = input[d], p.out[axis] = op->shape[d];
+        if (axis >= 0)
+            p.over[axis] = told ? 1 : (double)p.in[axis], p.under[axis] = told ? scales[d] : (double)p.out[axis];
     }
     return p;
+}
+
+/* Whether an axis stays as it is. */
+static inline int resize_keeps(const resize_problem *p, int axis) {
+    return p->in[axis] == p->out[axis] && p->over[axis] == p->under[axis];
 }
 
 /* Where output i along an axis lies in the input. */
 static inline double resize_place(const resize_problem *p, int axis, int64_t i) {
     const double in = (double)p->in[axis], out = (double)p->out[axis], at = (double)i;
+    const double over = p->over[axis], under = p->under[axis];
     switch (p->way) {
     case RESIZE_ALIGN_CORNERS: return out > 1 ? at * (in - 1) / (out - 1) : 0;
-    case RESIZE_ASYMMETRIC: return at * in / out;
-    case RESIZE_PYTORCH_HALF_PIXEL: return out > 1 ? (at + 0.5) * in / out - 0.5 : 0;
-    default: return (at + 0.5) * in / out - 0.5;
+    case RESIZE_ASYMMETRIC: return at * over / under;
+    case RESIZE_PYTORCH_HALF_PIXEL: return out > 1 ? (at + 0.5) * over / under - 0.5 : 0;
+    default: return (at + 0.5) * over / under - 0.5;
     }
 }
 
@@ -83,7 +110,7 @@ static inline int resize_taps(const resize_problem *p, int axis, int64_t i, int6
     int count = 1, first = 0;
     double from = below, all = 0;
     weights[0] = 1;
-    if (p->in[axis] == p->out[axis]) {
+    if (resize_keeps(p, axis)) {
         from = (double)i;
     } else if (p->mode == RESIZE_NEAREST) {
         from = p->rounding == RESIZE_FLOOR         ? below

@@ -22,7 +22,10 @@ static resize_taps_shape shape_of(const scout_op *op) {
                            .inside = p.inside,
                            .cubic = p.cubic,
                            .planes = p.planes};
-    for (int k = 0; k < RESIZE_AXES; k++) s.in[k] = p.in[k], s.out[k] = p.out[k];
+    for (int k = 0; k < RESIZE_AXES; k++) {
+        s.in[k] = p.in[k], s.out[k] = p.out[k];
+        s.over[k] = p.over[k], s.under[k] = p.under[k];
+    }
     return s;
 }
 

@@ -101,7 +101,10 @@ static scout_answer resize(scout_device *device, const scout_op *op, void *const
                               .inside = p.inside,
                               .cubic = p.cubic,
                               .planes = p.planes};
-    for (int k = 0; k < WHOLE_POOL_AXES; k++) w.in[k] = p.in[k], w.out[k] = p.out[k];
+    for (int k = 0; k < WHOLE_POOL_AXES; k++) {
+        w.in[k] = p.in[k], w.out[k] = p.out[k];
+        w.over[k] = p.over[k], w.under[k] = p.under[k];
+    }
     return cuda_device_answer(whole_resize(&w, want, spread, device->stream), "computing the reference", why);
 }
 

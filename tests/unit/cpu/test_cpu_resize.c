@@ -62,10 +62,48 @@ static void values_of_the_specification(void) {
            8);
 }
 
+/* As onnxruntime has them: places follow from the scales, and not from the lengths. */
+static void scales_that_are_not_the_ratio_of_lengths(void) {
+    expect(RESIZE "\"shape\": [1, 7], \"input\": [1, 5], \"mode\": \"linear\", \"scales\": \"1,1.5\"}", 5,
+           (const double[]){1, 1.5, 13.0 / 6, 17.0 / 6, 3.5, 25.0 / 6, 29.0 / 6}, 7);
+    expect(RESIZE "\"shape\": [1, 7], \"input\": [1, 5], \"mode\": \"nearest\", \"rounding\": \"floor\", "
+                  "\"coordinates\": \"asymmetric\", \"scales\": \"1,1.5\"}",
+           5, (const double[]){1, 1, 2, 3, 3, 4, 5}, 7);
+    expect(RESIZE "\"shape\": [1, 3], \"input\": [1, 5], \"mode\": \"cubic\", \"scales\": \"1,0.75\"}", 5,
+           (const double[]){1.126157522201538, 2.5, 3.7870378494262695}, 3);
+    expect(RESIZE "\"shape\": [1, 5], \"input\": [1, 3], \"mode\": \"linear\", \"coordinates\": \"asymmetric\", "
+                  "\"scales\": \"1,1.75\"}",
+           3, (const double[]){1, 11.0 / 7, 15.0 / 7, 19.0 / 7, 3}, 5);
+    expect(RESIZE "\"shape\": [1, 7], \"input\": [1, 5], \"mode\": \"linear\", \"coordinates\": \"align_corners\", "
+                  "\"scales\": \"1,1.5\"}",
+           5, (const double[]){1, 5.0 / 3, 7.0 / 3, 3, 11.0 / 3, 13.0 / 3, 5}, 7);
+    /* no longer than before, and yet not the same places */
+    expect(RESIZE "\"shape\": [1, 3], \"input\": [1, 3], \"mode\": \"linear\", \"coordinates\": \"asymmetric\", "
+                  "\"scales\": \"1,1.25\"}",
+           3, (const double[]){1, 1.8, 2.6}, 3);
+}
+
+static void scales_in_every_mode_and_type(void) {
+    static const char *const modes[] = {"nearest", "linear", "cubic"}, *const types[] = {"fp32", "fp16", "bf16"};
+    for (int k = 0; k < 3 * 3; k++) {
+        char text[300];
+        const int before = cpu_built_failures;
+        snprintf(text, sizeof text,
+                 RESIZE "\"shape\": [2, 3, 14, 11], \"input\": [2, 3, 9, 11], \"scales\": \"1,1,1.6,1.05\", "
+                        "\"mode\": \"%s\", \"dtype\": \"%s\"}",
+                 modes[k / 3], types[k % 3]);
+        cpu_built_check(text, 1);
+        UNIT_INT(cpu_built_failures, before);
+    }
+}
+
 static void what_is_refused(void) {
     static const char *const rows[][2] = {
         {RESIZE "\"shape\": [1, 4], \"input\": [1, 8], \"mode\": \"linear\", \"antialias\": 1}", "feature"},
-        {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"scales\": \"1,1.9\"}", "feature"},
+        {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"scales\": \"1.9\"}", "feature"},
+        {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"scales\": \"1,0\"}", "feature"},
+        {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"scales\": \"1,1.4\"}", "feature"},
+        {RESIZE "\"shape\": [1, 1, 1, 4], \"input\": [1, 1, 1, 2], \"scales\": \"1.5,1,1,2\"}", "feature"},
         {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"coordinates\": \"tf_crop_and_resize\"}", "feature"},
         {RESIZE "\"shape\": [1, 4], \"input\": [1, 2], \"mode\": \"linear\", \"dtype\": \"int8\"}", "type"},
         {RESIZE "\"shape\": [2, 4, 4, 4], \"input\": [1, 2, 2, 2], \"mode\": \"linear\"}", "shape"},
@@ -89,6 +127,8 @@ int main(void) {
     if (!cpu_built_open()) return 1;
     UNIT_RUN(every_way_and_type);
     UNIT_RUN(values_of_the_specification);
+    UNIT_RUN(scales_that_are_not_the_ratio_of_lengths);
+    UNIT_RUN(scales_in_every_mode_and_type);
     UNIT_RUN(what_is_refused);
     UNIT_RUN(too_little_memory_is_refused);
     cpu_built_close();
