@@ -335,7 +335,7 @@ static const operator_def operators[] = {
     {"com.microsoft", "QLinearWhere", 9, 9, 1, 1, shape_ms_qlinear_where, lower_whole, NULL, 0},
     {"com.microsoft", "QMoE", 6, 21, 1, 1, shape_norm_same, lower_moe, NULL, 0},
     {"com.microsoft", "QOrderedAttention", 17, 20, 1, 1, shape_ms_qordered_attention, lower_uncosted, NULL, 0},
-    {"com.microsoft", "QOrderedGelu", 3, 3, 1, 1, shape_norm_same, lower_elementwise, NULL, 14},
+    {"com.microsoft", "QOrderedGelu", 3, 3, 1, 1, shape_norm_same, lower_whole, NULL, 0},
     {"com.microsoft", "QOrderedLayerNormalization", 5, 5, 1, 1, shape_norm_same, lower_norm, NULL, 0},
     {"com.microsoft", "QOrderedLongformerAttention", 14, 14, 1, 1, shape_norm_same, lower_uncosted, NULL, 0},
     {"com.microsoft", "QOrderedMatMul", 5, 8, 1, 1, shape_ms_qordered_matmul, lower_uncosted, NULL, 0},

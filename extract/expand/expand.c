@@ -40,6 +40,7 @@ static const operator_row operators[] = {
     {"QLinearSoftmax", "com.microsoft", take_byte_softmax, STAYS},
     {"QLinearWhere", "com.microsoft", take_byte_where, STAYS},
     {"QMoE", "com.microsoft", take_experts, STAYS},
+    {"QOrderedGelu", "com.microsoft", take_ordered_gelu, STAYS},
     {"ReduceL1", "", take_empty_reduction, STAYS},
     {"ReduceL2", "", take_empty_reduction, STAYS},
     {"ReduceLogSum", "", take_empty_reduction, STAYS},

@@ -70,3 +70,17 @@ void take_byte_concat(expansion *x) {
     for (int k = 0; k < pieces && !x->failed; k++) s.in[k] = floats(x, FIRST + EACH * k);
     bytes(x, *part_make(x, &s), SCALE);
 }
+
+/* Bytes lie in the same order before and after, whichever that is. */
+void take_ordered_gelu(expansion *x) {
+    enum { INPUT, SCALE, RESULT_SCALE };
+    const attr *const from = graph_attr(x->n, "order_X", ATTR_INT), *const to = graph_attr(x->n, "order_Y", ATTR_INT);
+    const tensor *const out = part_out(x, 0);
+    if ((from && to && from->i != to->i) || !out || out->info->type != DTYPE_INT8) x->failed = true;
+    tensor *const wide =
+        *part_make(x, &(step){.op_type = "DequantizeLinear", .in = {part_in(x, INPUT), part_in(x, SCALE)}});
+    tensor *const made = *part_make(x, &(step){.op_type = "Gelu", .in = {wide}});
+    part_end(x, &(step){.op_type = "QuantizeLinear",
+                        .in = {made, part_in(x, RESULT_SCALE)},
+                        .attrs = {int_attr("output_dtype", DTYPE_INT8)}});
+}

@@ -22,6 +22,7 @@ take_fn take_grouped;
 take_fn take_log_loss;
 take_fn take_masked_pool;
 take_fn take_multi_head;
+take_fn take_ordered_gelu;
 take_fn take_packed_multi_head;
 take_fn take_projection;
 take_fn take_quantized_projection;

@@ -151,15 +151,11 @@ void lower_whole(work *w) {
         const char *op_type;
         op_kind kind;
     } kinds[] = {
-        {"DynamicQuantizeMatMul", OP_GEMM},
-        {"NegativeLogLikelihoodLoss", OP_REDUCE},
-        {"QLinearConcat", OP_MOVE},
-        {"QLinearLeakyRelu", OP_ELEMENTWISE},
-        {"QLinearReduceMean", OP_REDUCE},
-        {"QLinearSigmoid", OP_ELEMENTWISE},
-        {"QLinearSoftmax", OP_SOFTMAX},
-        {"QLinearWhere", OP_ELEMENTWISE},
-        {"SoftmaxCrossEntropyLoss", OP_REDUCE},
+        {"DynamicQuantizeMatMul", OP_GEMM}, {"NegativeLogLikelihoodLoss", OP_REDUCE},
+        {"QLinearConcat", OP_MOVE},         {"QLinearLeakyRelu", OP_ELEMENTWISE},
+        {"QLinearReduceMean", OP_REDUCE},   {"QLinearSigmoid", OP_ELEMENTWISE},
+        {"QLinearSoftmax", OP_SOFTMAX},     {"QLinearWhere", OP_ELEMENTWISE},
+        {"QOrderedGelu", OP_ELEMENTWISE},   {"SoftmaxCrossEntropyLoss", OP_REDUCE},
     };
     const size_t count = sizeof kinds / sizeof *kinds;
     size_t k = 0;

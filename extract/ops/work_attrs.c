@@ -148,8 +148,6 @@ static const attr_row rows[] = {
     {"QMoE", "swiglu_fusion", "swiglu_fusion", USE_VALUE, 0, NULL},
     {"QMoE", "swiglu_limit", "swiglu_limit", USE_ALWAYS, 0, NULL},
     {"QMoE", "use_sparse_mixer", "sparse_mixer", USE_VALUE, 0, NULL},
-    {"QOrderedGelu", "order_X", "order_in", USE_ALWAYS, 0, NULL},
-    {"QOrderedGelu", "order_Y", "order_out", USE_ALWAYS, 0, NULL},
     {"QuantizeLinear", "precision", "precision", USE_VALUE, 0, NULL},
     {"QuantizeLinear", "saturate", "saturate", USE_VALUE, 1, NULL},
     {"QuantizeWithOrder", "order_input", "order_in", USE_ALWAYS, 0, NULL},

@@ -304,6 +304,30 @@ static void bytes_of_another_type_than_their_zero_point_stay(void) {
     bench_end();
 }
 
+static node *ordered(int64_t from, int64_t to) {
+    tensor *const scale = f(0, NULL);
+    node *n = NODE("com.microsoft", "QOrderedGelu", bench_tensor(DTYPE_INT8, DIMS(4, 32)),
+                   bench_tensor(DTYPE_INT8, DIMS(4, 32)), scale, scale);
+    bench_int(n, "order_X", from);
+    bench_int(n, "order_Y", to);
+    return n;
+}
+
+static void a_gelu_of_bytes_keeps_their_order(void) {
+    static const char *const parts[] = {"DequantizeLinear", "Gelu", "QuantizeLinear"};
+    bench_begin();
+    ordered(2, 2);
+    expand();
+    is_made_of(3, parts);
+    bench_end();
+    bench_begin();
+    const node *n = ordered(1, 2);
+    expand();
+    UNIT_INT(b.model.node_count, 1);
+    UNIT_TEXT(n->op_type, "QOrderedGelu");
+    bench_end();
+}
+
 static double neutral(const char *op_type, dtype type) {
     double told = NAN;
     bench_begin();
@@ -385,6 +409,7 @@ int main(void) {
     UNIT_RUN(bytes_of_another_type_than_their_zero_point_stay);
     UNIT_RUN(nothing_is_reduced_to_what_changes_nothing);
     UNIT_RUN(other_reductions_stay);
+    UNIT_RUN(a_gelu_of_bytes_keeps_their_order);
     UNIT_RUN(a_mask_is_applied_before_its_pool);
     return unit_end();
 }
