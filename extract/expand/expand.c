@@ -19,14 +19,33 @@ typedef struct operator_row {
 
 static const operator_row operators[] = {
     /* sorted by names */
+    {"AffineGrid", "", take_affine_grid, STAYS},
+    {"ArrayFeatureExtractor", "ai.onnx.ml", take_feature_extractor, STAYS},
     {"Attention", "com.microsoft", take_projection, PROJECTS},
+    {"BiasDropout", "com.microsoft", take_bias_dropout, STAYS},
+    {"BiasSplitGelu", "com.microsoft", take_bias_split_gelu, STAYS},
+    {"Binarizer", "ai.onnx.ml", take_binarizer, STAYS},
+    {"BranchwiseRMSNorm", "com.microsoft", take_branchwise_norm, STAYS},
+    {"CenterCropPad", "", take_center, STAYS},
+    {"ComplexMul", "com.microsoft", take_complex_product, STAYS},
+    {"ComplexMulConj", "com.microsoft", take_complex_product, STAYS},
     {"DecoderMaskedMultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"DecoderMaskedSelfAttention", "com.microsoft", take_projection, PROJECTS},
     {"DynamicQuantizeMatMul", "com.microsoft", take_dynamic_product, WHEN_KNOWN},
     {"EmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
+    {"EngramGate", "com.microsoft", take_engram_gate, STAYS},
+    {"EyeLike", "", take_eye, STAYS},
+    {"GatedAdd", "com.microsoft", take_gated_add, STAYS},
+    {"GatedRMSNorm", "com.microsoft", take_gated_norm, STAYS},
+    {"GatedRelativePositionBias", "com.microsoft", take_gated_position_bias, STAYS},
+    {"GatherND", "", take_gather_nd, STAYS},
     {"GroupQueryAttention", "com.microsoft", take_grouped, WHEN_KNOWN},
+    {"Hardmax", "", take_hardmax, STAYS},
+    {"IsAllFinite", "com.microsoft", take_all_finite, STAYS},
+    {"LinearAttentionGate", "com.microsoft", take_linear_gate, STAYS},
     {"MaxpoolWithMask", "com.microsoft", take_masked_pool, STAYS},
     {"MoE", "com.microsoft", take_experts, STAYS},
+    {"MulInteger", "com.microsoft", take_integer_product, STAYS},
     {"MultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"NegativeLogLikelihoodLoss", "", take_log_loss, STAYS},
     {"PackedAttention", "com.microsoft", take_projection, PROJECTS},
@@ -50,7 +69,14 @@ static const operator_row operators[] = {
     {"ReduceProd", "", take_empty_reduction, STAYS},
     {"ReduceSum", "", take_empty_reduction, STAYS},
     {"ReduceSumSquare", "", take_empty_reduction, STAYS},
+    {"RelativePositionBias", "com.microsoft", take_position_bias, STAYS},
+    {"RestorePadding", "com.microsoft", take_restore_padding, STAYS},
+    {"ReverseSequence", "", take_reverse_sequence, STAYS},
+    {"ScaledSiLU", "com.microsoft", take_scaled_silu, STAYS},
     {"SoftmaxCrossEntropyLoss", "", take_softmax_loss, STAYS},
+    {"TensorScatter", "", take_tensor_scatter, STAYS},
+    {"TorchEmbedding", "com.microsoft", take_torch_embedding, STAYS},
+    {"UnfoldTensor", "com.microsoft", take_unfold, STAYS},
 };
 
 static void keep(expander *e, node *n) {
@@ -84,7 +110,7 @@ static void expand(expander *e, node *n, const operator_row *row) {
     x.last.in = arena_array(e->m->arena, tensor *, x.last.in_count);
     for (int k = 0; k < n->in_count; k++) x.last.in[k] = n->in[k];
     const bool blank = tensor_rank(part_out(&x, 0)) < 0;
-    x.failed = blank;
+    x.failed = blank || part_out(&x, 0)->info->val; /* what is known is no work */
     row->take(&x);
     if (x.failed && row->open != STAYS && (row->open == PROJECTS || !blank)) {
         n->whole = true;
@@ -97,11 +123,16 @@ static void expand(expander *e, node *n, const operator_row *row) {
     *n = x.last;
 }
 
-static const operator_row *row_of(const node *n) {
-    if (!n->def || n->misfit) return NULL;
-    const operator_row *row = graph_row(operators, sizeof operators / sizeof *operators, sizeof *operators, n->op_type);
-    return row && strcmp(row->domain, n->domain) == 0 ? row : NULL;
+static const operator_row *row_named(const char *domain, const char *op_type) {
+    const operator_row *row = graph_row(operators, sizeof operators / sizeof *operators, sizeof *operators, op_type);
+    return row && strcmp(row->domain, domain) == 0 ? row : NULL;
 }
+
+static const operator_row *row_of(const node *n) {
+    return n->def && !n->misfit ? row_named(n->domain, n->op_type) : NULL;
+}
+
+bool expand_takes(const char *domain, const char *op_type) { return row_named(domain, op_type); }
 
 /* Each graph's own list is the model's without the others. */
 static void keep_order(expander *e) {

@@ -1,4 +1,4 @@
-/* Operators of com.microsoft that are several operations in one, taken apart: no library does them in one. */
+/* Operators that are several operations in one, taken apart: no library does them in one. */
 #pragma once
 
 #include "extract/graph/graph.h"
@@ -7,3 +7,4 @@
  * last of its parts; the others stand before it and have its name and their operator's. A node of which something is
  * not known, or does not fit, keeps its inputs and is marked as whole. */
 void expand_model(model *m);
+bool expand_takes(const char *domain, const char *op_type); /* where its shapes are known */

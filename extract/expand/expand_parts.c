@@ -41,8 +41,16 @@ tensor *part_numbers(expansion *x, const char *what, int64_t n, const int64_t *v
 
 tensor *part_number(expansion *x, const char *what, int64_t n) { return part_numbers(x, what, 1, &n); }
 
+tensor *part_table(expansion *x, const char *what, dtype type, int rank, const int64_t *dims) {
+    return part_constant(x, what, info_tensor(x->e->m->arena, type, rank, dims));
+}
+
 attr int_attr(const char *name, int64_t i) { return (attr){.name = name, .kind = ATTR_INT, .i = i}; }
 attr real_attr(const char *name, double f) { return (attr){.name = name, .kind = ATTR_FLOAT, .f = f}; }
+
+attr ints_attr(const char *name, int n, const int64_t *ints) {
+    return (attr){.name = name, .kind = ATTR_INTS, .n = n, .ints = ints};
+}
 
 static void set_attrs(arena *a, node *n, const attr *attrs, int most) {
     for (n->attr_count = 0; n->attr_count < most && attrs[n->attr_count].name;) n->attr_count++;
@@ -106,8 +114,16 @@ int64_t tensor_dim(const tensor *t, int axis) {
 
 int64_t tensor_count(const tensor *t) { return tensor_rank(t) >= 0 ? info_count(t->info) : 0; }
 
+tensor *part_do(expansion *x, const char *op_type, tensor *a, tensor *b) {
+    return *part_make(x, &(step){.op_type = op_type, .in = {a, b}});
+}
+
+tensor *part_cast(expansion *x, tensor *t, dtype to) {
+    return *part_make(x, &(step){.op_type = "Cast", .in = {t}, .attrs = {int_attr("to", to)}});
+}
+
 tensor *part_add(expansion *x, tensor *a, tensor *b) {
-    tensor *sum = *part_make(x, &(step){.op_type = "Add", .in = {a, b}});
+    tensor *sum = part_do(x, "Add", a, b);
     if (sum && !info_same_shape(sum->info, a->info)) x->failed = true;
     return sum;
 }
@@ -132,6 +148,13 @@ tensor *const *part_split(expansion *x, tensor *t, int axis, int parts, const in
 
 tensor *part_reshaped(expansion *x, tensor *t, int rank, const int64_t *dims) {
     return *part_make(x, &(step){.op_type = "Reshape", .in = {t, part_numbers(x, "shape", rank, dims)}});
+}
+
+void part_end_reshaped(expansion *x, tensor *t) {
+    const info *is = part_out(x, 0)->info;
+    if (tensor_count(t) != info_count(is)) x->failed = true;
+    if (x->failed) return;
+    part_end(x, &(step){.op_type = "Reshape", .in = {t, part_numbers(x, "shape", is->rank, is->dims)}});
 }
 
 tensor *part_real(expansion *x, const tensor *like, const char *what, double f) {

@@ -51,12 +51,17 @@ tensor *part_constant(expansion *x, const char *what, const info *is);
 tensor *part_numbers(expansion *x, const char *what, int64_t n, const int64_t *values);
 tensor *part_number(expansion *x, const char *what, int64_t n);
 tensor *part_real(expansion *x, const tensor *like, const char *what, double f); /* of that tensor's type */
+/* Of known shape; what it holds decides nothing. */
+tensor *part_table(expansion *x, const char *what, dtype type, int rank, const int64_t *dims);
 attr int_attr(const char *name, int64_t i);
+attr ints_attr(const char *name, int n, const int64_t *ints); /* which stay where they are */
 attr real_attr(const char *name, double f);
 
 /* ---- parts ---- */
 /* Without outputs once a part did not fit: those that follow do not either. */
 tensor *const *part_make(expansion *x, const step *s);
+tensor *part_do(expansion *x, const char *op_type, tensor *a, tensor *b); /* b: NULL where it has one input */
+tensor *part_cast(expansion *x, tensor *t, dtype to);
 tensor *part_add(expansion *x, tensor *a, tensor *b); /* as large as a, to which b is added */
 tensor *part_first(expansion *x, tensor *t, int64_t count);
 tensor *part_reshaped(expansion *x, tensor *t, int rank, const int64_t *dims);
@@ -64,5 +69,6 @@ tensor *const *part_split(expansion *x, tensor *t, int axis, int parts, const in
 
 /* ---- the last one ---- */
 void part_end(expansion *x, const step *s);           /* what the node becomes */
+void part_end_reshaped(expansion *x, tensor *t);      /* t in the shape of the node's first output */
 void part_leave_out(expansion *x, int i);             /* an input that the last part has no more */
 void part_give(expansion *x, int slot, tensor *made); /* the output of the node is what that part makes */

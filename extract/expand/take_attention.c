@@ -26,10 +26,9 @@ static void take_heads(expansion *x, tensor *packed, int first) {
     tensor *const *each = part_split(x, packed, AXIS, parts, ones);
     for (int k = 0; k < parts && !x->failed; k++) {
         tensor *flat = *part_make(x, &(step){.op_type = "Squeeze", .in = {each[k], part_number(x, "axes", AXIS)}});
-        x->last.in[first + k] = *part_make(
-            x, &(step){.op_type = "Transpose",
-                       .in = {flat},
-                       .attrs = {{.name = "perm", .kind = ATTR_INTS, .n = sizeof perm / sizeof *perm, .ints = perm}}});
+        x->last.in[first + k] = *part_make(x, &(step){.op_type = "Transpose",
+                                                      .in = {flat},
+                                                      .attrs = {ints_attr("perm", sizeof perm / sizeof *perm, perm)}});
     }
 }
 
@@ -67,9 +66,7 @@ static tensor *bias_by_heads(expansion *x, tensor *bias, const tensor *packed) {
     static const int64_t perm[] = {1, 0, 2};
     const int64_t shape[] = {QKV, tensor_dim(packed, -3), tensor_dim(packed, -1)};
     tensor *apart = *part_make(x, &(step){.op_type = "Reshape", .in = {bias, part_numbers(x, "shape", QKV, shape)}});
-    return *part_make(x, &(step){.op_type = "Transpose",
-                                 .in = {apart},
-                                 .attrs = {{.name = "perm", .kind = ATTR_INTS, .n = QKV, .ints = perm}}});
+    return *part_make(x, &(step){.op_type = "Transpose", .in = {apart}, .attrs = {ints_attr("perm", QKV, perm)}});
 }
 
 /* Keys and values that come from a cache have theirs already. */

@@ -24,7 +24,7 @@ except ImportError as missing:
     sys.exit(0)
 
 MS = "com.microsoft"
-TYPES = {np.dtype(np.float32): 1, np.dtype(np.uint8): 2, np.dtype(np.int8): 3, np.dtype(np.int32): 6, np.dtype(np.int64): 7, np.dtype(np.bool_): 9}
+TYPES = {np.dtype(np.float16): 10, np.dtype(np.float32): 1, np.dtype(np.uint8): 2, np.dtype(np.int8): 3, np.dtype(np.int32): 6, np.dtype(np.int64): 7, np.dtype(np.bool_): 9}
 
 
 def x(*shape, dtype=np.float32):
@@ -247,7 +247,7 @@ SAYS = [
      "rotary", dict(bytes_read=4 * 4 * 8 * 16 + 8 * 8 + 2 * 4 * 8 * 8)),
 ]
 
-# operators that are several in one: name, operator, inputs, outputs, attributes, the parts that they become with their
+# operators that are several in one, of com.microsoft where no other domain is named here: name, operator, inputs, outputs, attributes, the parts that they become with their
 # shapes (a view does no work), and what the last one says
 WIDE = [x(2, 5, 16), w(16, 96), w(96)]
 GROUPED = [None, None, x(2, 4, 3, 16), x(2, 4, 3, 16), x(2, dtype=np.int32), c(8, np.int32), w(64, 8), w(64, 8)]
@@ -260,6 +260,8 @@ CHOSEN, BACK = "reduce.topk [12, 2]", ["embedding [24, 64]", "elementwise.mul [1
 MATRICES = [w(4, 128, 64), None, w(4, 64, 128)]
 IDS = [x(2, 5, dtype=np.int32), x(2, 5, dtype=np.int32)]
 EMBEDDED = ["embedding [10, 16]", "elementwise.add [2, 5, 16]", "embedding [10, 16]", "elementwise.add [2, 5, 16]"]
+DOMAINS = {"Binarizer": "ai.onnx.ml", "ArrayFeatureExtractor": "ai.onnx.ml"} | dict.fromkeys(
+    ("AffineGrid", "CenterCropPad", "EyeLike", "GatherND", "Hardmax", "ReverseSequence", "TensorScatter"), "")
 PARTS = [
     ("projection", "Attention", WIDE, 1, dict(num_heads=4), ["gemm [10, 96, 16]", "elementwise.add [2, 5, 96]", "attention [2, 4, 5, 8]"],
      dict(STRIDES, layout="bshd", mask="none", macs=2 * 2 * 4 * 5 * 5 * 8)),
@@ -312,6 +314,64 @@ PARTS = [
       None, x(12, 4)], 1, dict(k=2, activation_type="silu", normalize_routing_weights=1),
      [CHOSEN, "move.gatherelements [12, 2]", "reduce.sum [12, 2]", "elementwise.div [12, 2]", "embedding [24, 64]", "gemm [6, 128, 64]", "gemm [6, 128, 64]",
       "elementwise.add [4, 6, 128]", "elementwise.swiglu [4, 6, 128]", "gemm [6, 64, 128]", *BACK], {}),
+    ("bias and dropout", "BiasDropout", [x(2, 5, 8), w(8), x(2, 5, 8)], 1, {}, ["elementwise.add [2, 5, 8]"] * 2, {}),
+    ("bias and dropout, mask", "BiasDropout", [x(2, 5, 8), w(8)], 2, {},
+     ["elementwise.add [2, 5, 8]"], {}),
+    ("bias and gate", "BiasSplitGelu", [x(2, 5, 16), w(16)], 1, {},
+     ["elementwise.add [2, 5, 16]", "move.split [2, 5, 16]", "elementwise.geglu [2, 5, 8]"], {}),
+    *((f"complex{name}", f"ComplexMul{name}", [x(5, 2), x(3, 5, 2)], 1, {},
+       ["move.split [5, 2]", "move.split [3, 5, 2]", *["elementwise.mul [3, 5, 1]"] * 4, "elementwise.sub [3, 5, 1]", "elementwise.add [3, 5, 1]",
+        "move.concat [3, 5, 2]"], {}) for name in ("", "Conj")),
+    ("integers", "MulInteger", [x(2, 8, **U8), c(3, np.uint8), x(8, **U8)], 1, {},
+     ["move.cast [2, 8]", "elementwise.sub [2, 8]", "move.cast [8]", "elementwise.mul [2, 8]"], {}),
+    ("all finite", "IsAllFinite", [x(2, 8), x(3)], 1, {},
+     [*(f"elementwise.{each} [{shape}]" for shape in ("2, 8", "3") for each in ("isinf", "isnan", "or")), "reduce.max [1, 16]", "reduce.max [1, 3]",
+      "elementwise.or []", "elementwise.not []"], {}),
+    ("no infinity", "IsAllFinite", [x(2, 8)], 1, dict(isinf_only=1), ["elementwise.isinf [2, 8]", "reduce.max [1, 16]", "elementwise.not []"], {}),
+    ("binarizer", "Binarizer", [x(2, 8)], 1, dict(threshold=0.5), ["elementwise.greater [2, 8]", "move.cast [2, 8]"], {}),
+    ("hardmax", "Hardmax", [x(2, 8, 3)], 1, dict(axis=1), ["reduce.argmax [6, 8]", "move.onehot [2, 8, 3]"], {}),
+    ("gelu of bytes", "QOrderedGelu", [x(2, 32, dtype=np.int8), w(), w()], 1, dict(order_X=1, order_Y=1),
+     ["quantize.dequantize [2, 32]", "elementwise.gelu [2, 32]", "quantize.quantize [2, 32]"], {}),
+    ("gated norm", "GatedRMSNorm", [x(2, 3, 16), w(8), x(2, 3, 16)], 1, {}, ["norm.rms [12, 8]", "elementwise.swiglu [2, 3, 16]"], {}),
+    ("gated norm, plain", "GatedRMSNorm", [x(2, 3, 16), w(8), x(2, 3, 16)], 1, dict(activation="sigmoid"),
+     ["elementwise.sigmoid [2, 3, 16]", "norm.rms [12, 8]", "elementwise.mul [2, 3, 16]"], {}),
+    ("norm of branches", "BranchwiseRMSNorm", [x(2, 3, 32), w(4, 8)], 1, dict(num_branches=4), ["norm.rms [24, 8]", "elementwise.mul [2, 3, 4, 8]"], {}),
+    ("norm of grouped branches", "BranchwiseRMSNorm", [x(2, 3, 4, 8), w(8)], 1, {}, ["norm.rms [24, 8]"], {}),
+    ("gated sum", "GatedAdd", [x(2, 3, 16), x(2, 3, 16), x(2, 3, 1)], 1, {}, ["elementwise.mul [2, 3, 16]", "elementwise.add [2, 3, 16]"], {}),
+    ("scaled silu", "ScaledSiLU", [x(2, 5)], 1, dict(alpha=1.5), ["elementwise.mul [2, 5]", "elementwise.silu [2, 5]"], {}),
+    ("linear gate", "LinearAttentionGate", [x(2, 3, 4), w(4), w(4), x(2, 3, 4)], 2, {},
+     [f"elementwise.{each} [2, 3, 4]" for each in ("sigmoid", "add", "softplus", "mul")], {}),
+    ("linear gate, half", "LinearAttentionGate", [x(2, 3, 4, dtype=np.float16), w(4), w(4)], 1, {},
+     ["move.cast [2, 3, 4]", *[f"elementwise.{each} [2, 3, 4]" for each in ("add", "softplus", "mul")], "move.cast [2, 3, 4]"], {}),
+    ("engram gate", "EngramGate", [x(2, 3, 4, 8), x(2, 3, 4, 8), x(2, 3, 8), w(4, 8), w(4, 8)], 1, {},
+     [*["norm.rms [24, 8]"] * 2, *["elementwise.mul [2, 3, 4, 8]"] * 3, "reduce.sum [24, 8]",
+      *[f"elementwise.{each} [2, 3, 4, 1]" for each in ("div", "abs", "max", "sign", "sqrt", "mul", "sigmoid")], "elementwise.mul [2, 3, 4, 8]"], {}),
+    ("position bias", "RelativePositionBias", [x(8, 4), c(5, np.int64), c(5, np.int64)], 1, dict(max_distance=8), ["move.gather [4, 5, 5]"], {}),
+    ("gated position bias", "GatedRelativePositionBias", [x(2, 5, 32), w(32), x(1, 4, 5, 5), w(8, 6), w(6), w(1, 4, 1, 1)], 1, dict(num_heads=4),
+     ["elementwise.add [2, 5, 32]", "move.transpose [2, 4, 5, 8]", "gemm [40, 6, 8]", "elementwise.add [2, 4, 5, 6]", "reduce.sum [80, 3]",
+      "elementwise.sigmoid [2, 4, 5, 2]", "move.split [2, 4, 5, 2]",
+      *[f"elementwise.{each} [2, 4, 5, 1]" for each in ("mul", "sub", "mul", "add")], "elementwise.mul [2, 4, 5, 5]"], {}),
+    ("features", "ArrayFeatureExtractor", [x(3, 8), x(2, dtype=np.int64)], 1, {}, ["move.gather [3, 2]"], {}),
+    ("rows of a table", "TorchEmbedding", [w(9, 16), x(2, 5, dtype=np.int64)], 1, {}, ["embedding [10, 16]"], {}),
+    *((f"turned sequences, {what}", "ReverseSequence", [x(*shape, 16), x(3, dtype=np.int64)], 1, attributes,
+       [f"elementwise.{each} {list(shape)}" for each in ("less", "sub", "where", *more)] + [f"elementwise.sub {lengths}", "embedding [15, 16]"], {})
+      for what, shape, lengths, attributes, more in (("time first", (5, 3), [1, 3], {}, ("mul", "add")),
+                                                     ("batch first", (3, 5), [3, 1], dict(batch_axis=0, time_axis=1), ("add",)))),
+    ("gathered in batches", "GatherND", [x(2, 3, 4, 5), x(2, 6, 2, dtype=np.int64)], 1, dict(batch_dims=1),
+     ["elementwise.mod [2, 6, 2]", "elementwise.mul [2, 6, 2]", "reduce.sum [12, 2]", "elementwise.add [2, 6]", "embedding [12, 5]"], {}),
+    ("gathered in batches by one index", "GatherND", [x(2, 3, 4), x(2, 6, 1, dtype=np.int64)], 1, dict(batch_dims=1),
+     ["elementwise.mod [2, 6, 1]", "elementwise.add [2, 6]", "embedding [12, 4]"], {}),
+    ("cache", "TensorScatter", [x(2, 3, 9, 8), x(2, 3, 2, 8), x(2, dtype=np.int64)], 1, {},
+     ["elementwise.add [2, 1, 2]", "elementwise.add [2, 3, 2]", "move.scatternd [54, 8]"], {}),
+    ("ring", "TensorScatter", [x(2, 3, 9, 8), x(2, 3, 2, 8), x(2, dtype=np.int64)], 1, dict(mode="circular"),
+     ["elementwise.add [2, 1, 2]", "elementwise.mod [2, 1, 2]", "elementwise.add [2, 3, 2]", "move.scatternd [54, 8]"], {}),
+    ("windows of the last axis", "UnfoldTensor", [x(3, 10)], 1, dict(size=4, step=2), ["move.gather [3, 4, 4]"], {}),
+    ("windows of an inner axis", "UnfoldTensor", [x(3, 10, 5)], 1, dict(size=4, step=2, dim=1), ["move.gather [3, 4, 4, 5]", "move.transpose [3, 4, 5, 4]"], {}),
+    ("padding back", "RestorePadding", [x(7, 16), x(2, 5, dtype=np.int32)], 1, {},
+     ["move.slice [7]", "move.cast [7]", "move.scatternd [10, 16]"], {}),
+    ("diagonal", "EyeLike", [x(99, 80)], 1, {}, [], {}),
+    ("affine grid", "AffineGrid", [x(2, 2, 3), c([2, 3, 5, 6], np.int64)], 1, {}, ["gemm [30, 2, 3]"], {}),
+    ("centre", "CenterCropPad", [x(9, 8), c([6, 11], np.int64)], 1, {}, ["move.slice [6, 8]", "move.pad [6, 11]"], {}),
     ("one expert each", "MoE", [x(12, 64), x(12, 4), *MATRICES], 1, dict(activation_type="gelu"),
      ["softmax [12, 4]", "reduce.topk [12, 1]", "embedding [12, 64]", "gemm [3, 128, 64]", "elementwise.gelu_tanh [4, 3, 128]", "gemm [3, 64, 128]",
       "embedding [12, 64]", "elementwise.mul [12, 64]"], {}),
@@ -352,7 +412,7 @@ def check_says(run, opset, nodes, kind, wanted):
 
 
 def check_parts(run, operator, operands, outputs, attributes, parts, wanted):
-    ops = [o for o in entries(run([(operator, operands, outputs, attributes, MS)], 21)) for _ in range(o["count"])]
+    ops = [o for o in entries(run([(operator, operands, outputs, attributes, DOMAINS.get(operator, MS))], 24)) for _ in range(o["count"])]
     got = [f"{o['op']}{'.' + o['what'] if 'what' in o else ''} {o['shape']}" for o in ops]
     if sorted(got) != sorted(parts):
         return f"its parts are {got}"

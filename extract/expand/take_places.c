@@ -1,0 +1,205 @@
+/* Moves whose places follow from numbers: they are gathers and scatters of rows. */
+#include "extract/expand/expand_parts.h"
+#include "extract/expand/takes.h"
+
+#include "common/checked.h"
+
+#include <string.h>
+
+enum { ROWS = 2 };
+
+static tensor *scalar(expansion *x, const char *what, int64_t n) {
+    return part_constant(x, what, info_of_ints(x->e->m->arena, DTYPE_INT64, 0, info_no_dims, &n, 1));
+}
+
+static tensor *counts(expansion *x, const char *what, int rank, const int64_t *dims) {
+    return part_table(x, what, DTYPE_INT64, rank, dims);
+}
+
+static int64_t product(const tensor *t, int first, int end) {
+    int64_t n = 1;
+    for (int k = first; k < end; k++) n = checked_mul(n, tensor_dim(t, k));
+    return n;
+}
+
+/* All axes from one on make rows. */
+static tensor *as_rows(expansion *x, tensor *t, int from) {
+    const int64_t dims[ROWS] = {product(t, 0, from), product(t, from, tensor_rank(t))};
+    return part_reshaped(x, t, ROWS, dims);
+}
+
+static tensor *gathered(expansion *x, tensor *t, tensor *places, int axis) {
+    return *part_make(x, &(step){.op_type = "Gather", .in = {t, places}, .attrs = {int_attr("axis", axis)}});
+}
+
+void take_feature_extractor(expansion *x) {
+    tensor *in = part_in(x, 0), *places = part_in(x, 1);
+    if (tensor_rank(places) != 1) places = part_reshaped(x, places, 1, (int64_t[]){tensor_count(places)});
+    part_end_reshaped(x, gathered(x, in, places, tensor_rank(in) - 1));
+}
+
+void take_torch_embedding(expansion *x) {
+    part_end(x, &(step){.op_type = "Gather", .in = {part_in(x, 0), part_in(x, 1)}, .attrs = {int_attr("axis", 0)}});
+}
+
+/* Behind its length a sequence stays as it is. */
+void take_reverse_sequence(expansion *x) {
+    tensor *in = part_in(x, 0), *lengths = part_in(x, 1);
+    const int64_t batch_axis = graph_attr_int(x->n, "batch_axis", 1);
+    const bool batch_first = batch_axis == 0;
+    if (batch_axis + graph_attr_int(x->n, "time_axis", 0) != 1 || (batch_axis != 0 && batch_axis != 1))
+        x->failed = true;
+    if (x->failed) return;
+    const int64_t batch = tensor_dim(in, (int)batch_axis), time = tensor_dim(in, 1 - (int)batch_axis);
+    const int64_t of_time[ROWS] = {batch_first ? 1 : time, batch_first ? time : 1};
+    const int64_t of_batch[ROWS] = {batch_first ? batch : 1, batch_first ? 1 : batch};
+    tensor *steps = counts(x, "steps", ROWS, of_time), *each = counts(x, "batch", ROWS, of_batch);
+    lengths = part_reshaped(x, lengths, ROWS, of_batch);
+    tensor *turned = part_do(x, "Sub", part_do(x, "Sub", lengths, scalar(x, "one", 1)), steps);
+    tensor *at = *part_make(x, &(step){.op_type = "Where", .in = {part_do(x, "Less", steps, lengths), turned, steps}});
+    if (!batch_first) at = part_do(x, "Mul", at, scalar(x, "sequences", batch));
+    part_end_reshaped(x, gathered(x, as_rows(x, in, ROWS), part_do(x, "Add", at, each), 0));
+}
+
+/* Without batches it is a move; with them each index counts from where its batch begins. Mod counts negative ones from
+ * the end. */
+void take_gather_nd(expansion *x) {
+    tensor *in = part_in(x, 0), *at = part_in(x, 1);
+    const int batch = (int)graph_attr_int(x->n, "batch_dims", 0), depth = (int)tensor_dim(at, -1);
+    const int rank = tensor_rank(at) - 1;
+    if (batch <= 0 || rank < 0) x->failed = true;
+    if (x->failed) return;
+    int64_t sizes[INFO_MAX_RANK], strides[INFO_MAX_RANK], begins[INFO_MAX_RANK];
+    for (int k = 0; k < depth; k++) {
+        sizes[k] = tensor_dim(in, batch + k);
+        strides[k] = product(in, batch + k + 1, batch + depth);
+    }
+    for (int k = 0; k < rank; k++) begins[k] = k < batch ? tensor_dim(at, k) : 1;
+    at = part_do(x, "Mod", at, part_numbers(x, "sizes", depth, sizes));
+    if (depth == 1)
+        at = part_reshaped(x, at, rank, part_in(x, 1)->info->dims);
+    else
+        at = *part_make(x, &(step){.op_type = "ReduceSum",
+                                   .in = {part_do(x, "Mul", at, part_numbers(x, "strides", depth, strides)),
+                                          part_number(x, "axes", -1)},
+                                   .attrs = {int_attr("keepdims", 0)}});
+    at = part_do(x, "Add", at, counts(x, "begins", rank, begins));
+    part_end_reshaped(x, gathered(x, as_rows(x, in, batch + depth), at, 0));
+}
+
+/* A cache whose rows are written from a place of each batch on; circular: the first one follows the last. */
+void take_tensor_scatter(expansion *x) {
+    enum { CACHE, UPDATE, BEGINS, AXES };
+    tensor *cache = part_in(x, CACHE), *const update = part_in(x, UPDATE), *const begins = part_in(x, BEGINS);
+    const int rank = tensor_rank(cache);
+    int64_t axis = graph_attr_int(x->n, "axis", -2);
+    if (axis < 0) axis += rank;
+    if (axis <= 0 || axis >= rank || tensor_rank(update) != rank) x->failed = true;
+    if (x->failed) return;
+    const int64_t batch = tensor_dim(cache, 0), lines = product(cache, 1, (int)axis),
+                  length = tensor_dim(cache, (int)axis), written = tensor_dim(update, (int)axis);
+    tensor *at = counts(x, "steps", AXES, (int64_t[AXES]){1, 1, written});
+    if (begins) at = part_do(x, "Add", part_reshaped(x, begins, AXES, (int64_t[AXES]){batch, 1, 1}), at);
+    if (strcmp(graph_attr_string(x->n, "mode", "linear"), "circular") == 0)
+        at = part_do(x, "Mod", at, scalar(x, "length", length));
+    at = part_do(x, "Add", at, counts(x, "lines", AXES, (int64_t[AXES]){batch, lines, 1}));
+    at = part_reshaped(x, at, ROWS, (int64_t[ROWS]){checked_mul(checked_mul(batch, lines), written), 1});
+    part_end_reshaped(
+        x, *part_make(x, &(step){.op_type = "ScatterND",
+                                 .in = {as_rows(x, cache, (int)axis + 1), at, as_rows(x, update, (int)axis + 1)}}));
+}
+
+/* Windows of one axis, which lie on a new axis at the end. */
+void take_unfold(expansion *x) {
+    tensor *in = part_in(x, 0);
+    const tensor *out = part_out(x, 0);
+    const int rank = tensor_rank(in);
+    int64_t axis = graph_attr_int(x->n, "dim", -1);
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) x->failed = true;
+    if (x->failed) return;
+    tensor *places = counts(x, "places", ROWS, (int64_t[ROWS]){tensor_dim(out, (int)axis), tensor_dim(out, -1)});
+    if (axis == rank - 1) {
+        part_end(x, &(step){.op_type = "Gather", .in = {in, places}, .attrs = {int_attr("axis", axis)}});
+        return;
+    }
+    int64_t *perm = arena_array(x->e->m->arena, int64_t, rank + 1);
+    for (int k = 0; k < rank; k++) perm[k] = k <= axis ? k : k + 1;
+    perm[rank] = axis + 1;
+    part_end(x, &(step){.op_type = "Transpose",
+                        .in = {gathered(x, in, places, (int)axis)},
+                        .attrs = {ints_attr("perm", rank + 1, perm)}});
+}
+
+/* The tokens that are some go back to where they were; all others are zero. */
+void take_restore_padding(expansion *x) {
+    tensor *in = part_in(x, 0), *const places = part_in(x, 1);
+    const int64_t tokens = tensor_dim(in, 0), all = tensor_count(places), dims[ROWS] = {all, tensor_dim(in, 1)};
+    if (x->failed) return;
+    tensor *at = part_cast(x, part_first(x, part_reshaped(x, places, 1, &all), tokens), DTYPE_INT64);
+    tensor *zeros = *part_make(x, &(step){.op_type = "ConstantOfShape", .in = {part_numbers(x, "shape", ROWS, dims)}});
+    if (in->info->type != DTYPE_FP32) zeros = part_cast(x, zeros, in->info->type);
+    at = part_reshaped(x, at, ROWS, (int64_t[ROWS]){tokens, 1});
+    part_end_reshaped(x, *part_make(x, &(step){.op_type = "ScatterND", .in = {zeros, at, in}}));
+}
+
+/* One where row and column, which is moved by k, are equal. */
+void take_eye(expansion *x) {
+    const tensor *out = part_out(x, 0);
+    if (x->failed) return;
+    const int64_t down[ROWS] = {tensor_dim(out, 0), 1}, along[ROWS] = {1, tensor_dim(out, 1)};
+    const step same = {.op_type = "Equal", .in = {counts(x, "rows", ROWS, down), counts(x, "columns", ROWS, along)}};
+    if (out->info->type == DTYPE_BOOL)
+        part_end(x, &same);
+    else
+        part_end(x,
+                 &(step){.op_type = "Cast", .in = {*part_make(x, &same)}, .attrs = {int_attr("to", out->info->type)}});
+}
+
+/* Each point of an image, in coordinates from -1 to 1, times a matrix of each image. */
+void take_affine_grid(expansion *x) {
+    enum { AXES = 3 };
+    static const int64_t perm[AXES] = {0, 2, 1};
+    tensor *theta = part_in(x, 0);
+    const tensor *out = part_out(x, 0);
+    if (x->failed || tensor_rank(theta) != AXES) {
+        x->failed = true;
+        return;
+    }
+    const int64_t points = product(out, 1, tensor_rank(out) - 1);
+    tensor *grid = part_table(x, "points", theta->info->type, ROWS, (int64_t[ROWS]){points, tensor_dim(theta, 2)});
+    tensor *turned =
+        *part_make(x, &(step){.op_type = "Transpose", .in = {theta}, .attrs = {ints_attr("perm", AXES, perm)}});
+    part_end_reshaped(x, part_do(x, "MatMul", grid, turned));
+}
+
+/* What is too long loses both its ends, what is too short gets zeros at both. */
+void take_center(expansion *x) {
+    tensor *in = part_in(x, 0);
+    const tensor *out = part_out(x, 0);
+    const int rank = tensor_rank(in);
+    if (rank < 1 || rank != tensor_rank(out)) x->failed = true;
+    if (x->failed) return;
+    int64_t begins[INFO_MAX_RANK], ends[INFO_MAX_RANK], axes[INFO_MAX_RANK], pads[2 * INFO_MAX_RANK];
+    bool cuts = false, grows = false;
+    for (int k = 0; k < rank; k++) {
+        const int64_t more = checked_sub(tensor_dim(out, k), tensor_dim(in, k)), before = more / 2;
+        axes[k] = k;
+        begins[k] = more < 0 ? -before : 0;
+        ends[k] = more < 0 ? begins[k] + tensor_dim(out, k) : tensor_dim(in, k);
+        pads[k] = more > 0 ? before : 0;
+        pads[rank + k] = more > 0 ? more - before : 0;
+        cuts |= more < 0;
+        grows |= more > 0;
+    }
+    const step cut = {.op_type = "Slice",
+                      .in = {in, part_numbers(x, "starts", rank, begins), part_numbers(x, "ends", rank, ends),
+                             part_numbers(x, "axes", rank, axes)}};
+    if (cuts && grows) in = *part_make(x, &cut);
+    if (grows)
+        part_end(x, &(step){.op_type = "Pad", .in = {in, part_numbers(x, "pads", 2 * rank, pads)}});
+    else if (cuts)
+        part_end(x, &cut);
+    else
+        part_end(x, &(step){.op_type = "Identity", .in = {in}});
+}
