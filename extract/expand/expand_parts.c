@@ -52,6 +52,10 @@ attr ints_attr(const char *name, int n, const int64_t *ints) {
     return (attr){.name = name, .kind = ATTR_INTS, .n = n, .ints = ints};
 }
 
+attr text_attr(const char *name, const char *s) {
+    return (attr){.name = name, .kind = ATTR_STRING, .s = s, .n = (int64_t)strlen(s)};
+}
+
 static void set_attrs(arena *a, node *n, const attr *attrs, int most) {
     for (n->attr_count = 0; n->attr_count < most && attrs[n->attr_count].name;) n->attr_count++;
     n->attrs = arena_array(a, attr, n->attr_count);

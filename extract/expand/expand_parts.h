@@ -55,6 +55,7 @@ tensor *part_real(expansion *x, const tensor *like, const char *what, double f);
 tensor *part_table(expansion *x, const char *what, dtype type, int rank, const int64_t *dims);
 attr int_attr(const char *name, int64_t i);
 attr ints_attr(const char *name, int n, const int64_t *ints); /* which stay where they are */
+attr text_attr(const char *name, const char *s);
 attr real_attr(const char *name, double f);
 
 /* ---- parts ---- */

@@ -16,6 +16,11 @@ static tensor *counts(expansion *x, const char *what, int rank, const int64_t *d
     return part_table(x, what, DTYPE_INT64, rank, dims);
 }
 
+static tensor *zeros(expansion *x, dtype type, int rank, const int64_t *dims) {
+    tensor *made = *part_make(x, &(step){.op_type = "ConstantOfShape", .in = {part_numbers(x, "shape", rank, dims)}});
+    return type == DTYPE_FP32 ? made : part_cast(x, made, type);
+}
+
 static int64_t product(const tensor *t, int first, int end) {
     int64_t n = 1;
     for (int k = first; k < end; k++) n = checked_mul(n, tensor_dim(t, k));
@@ -137,10 +142,9 @@ void take_restore_padding(expansion *x) {
     const int64_t tokens = tensor_dim(in, 0), all = tensor_count(places), dims[ROWS] = {all, tensor_dim(in, 1)};
     if (x->failed) return;
     tensor *at = part_cast(x, part_first(x, part_reshaped(x, places, 1, &all), tokens), DTYPE_INT64);
-    tensor *zeros = *part_make(x, &(step){.op_type = "ConstantOfShape", .in = {part_numbers(x, "shape", ROWS, dims)}});
-    if (in->info->type != DTYPE_FP32) zeros = part_cast(x, zeros, in->info->type);
+    tensor *blank = zeros(x, in->info->type, ROWS, dims);
     at = part_reshaped(x, at, ROWS, (int64_t[ROWS]){tokens, 1});
-    part_end_reshaped(x, *part_make(x, &(step){.op_type = "ScatterND", .in = {zeros, at, in}}));
+    part_end_reshaped(x, *part_make(x, &(step){.op_type = "ScatterND", .in = {blank, at, in}}));
 }
 
 /* One where row and column, which is moved by k, are equal. */
@@ -203,3 +207,69 @@ void take_center(expansion *x) {
     else
         part_end(x, &(step){.op_type = "Identity", .in = {in}});
 }
+
+/* Rows whose condition holds. */
+void take_compress(expansion *x) {
+    tensor *in = part_in(x, 0);
+    const bool flat = !graph_attr_any(x->n, "axis");
+    if (x->failed) return;
+    if (flat) in = part_reshaped(x, in, 1, (int64_t[]){tensor_count(in)});
+    tensor *found = part_do(x, "NonZero", part_in(x, 1), NULL);
+    tensor *places = part_do(x, "Squeeze", found, part_number(x, "axes", 0));
+    part_end(x, &(step){.op_type = "Gather",
+                        .in = {in, places},
+                        .attrs = {int_attr("axis", flat ? 0 : graph_attr_int(x->n, "axis", 0))}});
+}
+
+/* Each value goes back to the place that it was the largest of. */
+void take_max_unpool(expansion *x) {
+    enum { VALUES, PLACES, SHAPE };
+    tensor *in = part_in(x, VALUES), *at = part_in(x, PLACES);
+    if (part_in(x, SHAPE)) x->failed = true; /* runtimes differ in what places mean then */
+    if (x->failed) return;
+    const int64_t given = tensor_count(in), all = tensor_count(part_out(x, 0));
+    at = part_reshaped(x, at, 1, &given);
+    in = part_reshaped(x, in, 1, &given);
+    tensor *blank = zeros(x, in ? in->info->type : DTYPE_FP32, 1, &all);
+    part_end_reshaped(
+        x, *part_make(x, &(step){.op_type = "ScatterElements", .in = {blank, at, in}, .attrs = {int_attr("axis", 0)}}));
+}
+
+/* Blocks are summed where they overlap, on an image that has its padding still. */
+void take_col2im(expansion *x) {
+    enum { CHANNELS = 2 };
+    tensor *in = part_in(x, 0);
+    const tensor *out = part_out(x, 0);
+    const attr *pads = graph_attr(x->n, "pads", ATTR_INTS);
+    const int rank = tensor_rank(out), axes = rank - CHANNELS;
+    if (tensor_rank(in) != 3 || axes < 1 || (pads && pads->n != 2 * axes)) x->failed = true;
+    if (x->failed) return;
+    int64_t dims[INFO_MAX_RANK], begins[INFO_MAX_RANK], ends[INFO_MAX_RANK], which[INFO_MAX_RANK], all = 1;
+    for (int k = 0; k < rank; k++) {
+        const int64_t before = pads && k >= CHANNELS ? pads->ints[k - CHANNELS] : 0;
+        const int64_t after = pads && k >= CHANNELS ? pads->ints[k - CHANNELS + axes] : 0;
+        begins[k] = before;
+        ends[k] = checked_add(before, tensor_dim(out, k));
+        dims[k] = checked_add(ends[k], after);
+        which[k] = k;
+        if (k >= CHANNELS) all = checked_mul(all, dims[k]);
+    }
+    const int64_t images = product(out, 0, CHANNELS), lines[ROWS] = {images, all},
+                  blocks[ROWS] = {images, images > 0 ? tensor_count(in) / images : 0};
+    tensor *blank = zeros(x, in->info->type, ROWS, lines);
+    in = part_reshaped(x, in, ROWS, blocks);
+    tensor *sums = *part_make(x, &(step){.op_type = "ScatterElements",
+                                         .in = {blank, counts(x, "places", ROWS, blocks), in},
+                                         .attrs = {int_attr("axis", 1), text_attr("reduction", "add")}});
+    if (!pads) {
+        part_end_reshaped(x, sums);
+        return;
+    }
+    sums = part_reshaped(x, sums, rank, dims);
+    part_end(x, &(step){.op_type = "Slice",
+                        .in = {sums, part_numbers(x, "starts", rank, begins), part_numbers(x, "ends", rank, ends),
+                               part_numbers(x, "axes", rank, which)}});
+}
+
+/* What it samples is all of its input. */
+void take_sample(expansion *x) { part_end(x, &(step){.op_type = "Identity", .in = {part_in(x, 0)}}); }

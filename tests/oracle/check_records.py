@@ -133,10 +133,8 @@ APART = [
     ("depth", "DepthToSpace", [x(1, 8, 2, 2)], [dict(blocksize=2), dict(blocksize=2, mode="CRD")], dict(blocksize=2, mode="DCR")),
     ("gather", "Gather", [x(8, 8), x(8, dtype=np.int64)], [dict(axis=1)], dict(axis=-1)),
     ("onehot", "OneHot", [x(8, dtype=np.int64), c([8]), c([0, 1])], [{}, dict(axis=0)], dict(axis=1)),
-    ("reverse", "ReverseSequence", [x(4, 4, 8), x(4, dtype=np.int64)], [{}, dict(batch_axis=0, time_axis=1)], dict(batch_axis=1, time_axis=0)),
     ("scatter", "ScatterElements", [x(4, 4), x(4, 4, dtype=np.int64), x(4, 4)], [{}, dict(axis=1), dict(reduction="add")], dict(axis=-2, reduction="none")),
     ("scatter_nd", "ScatterND", [x(4, 4), x(2, 1, dtype=np.int64), x(2, 4)], [{}, dict(reduction="mul")], dict(reduction="none")),
-    ("dft", "DFT", [x(2, 8, 8, 1)], [{}, dict(inverse=1), dict(onesided=1)], dict(inverse=0, onesided=0)),
     ("lrn", "LRN", [IMAGE], [dict(size=3), dict(size=5), dict(size=3, alpha=0.1), dict(size=3, beta=0.5), dict(size=3, bias=2.0)],
      dict(size=3, alpha=0.0001, beta=0.75, bias=1.0)),
     ("lp_norm", "LpNormalization", [x(8, 8)], [{}, dict(p=1), dict(axis=0)], dict(axis=1, p=2)),
@@ -261,7 +259,7 @@ MATRICES = [w(4, 128, 64), None, w(4, 64, 128)]
 IDS = [x(2, 5, dtype=np.int32), x(2, 5, dtype=np.int32)]
 EMBEDDED = ["embedding [10, 16]", "elementwise.add [2, 5, 16]", "embedding [10, 16]", "elementwise.add [2, 5, 16]"]
 DOMAINS = {"Binarizer": "ai.onnx.ml", "ArrayFeatureExtractor": "ai.onnx.ml"} | dict.fromkeys(
-    ("AffineGrid", "CenterCropPad", "EyeLike", "GatherND", "Hardmax", "ReverseSequence", "TensorScatter"), "")
+    ("AffineGrid", "CenterCropPad", "Col2Im", "Compress", "DFT", "EyeLike", "GatherND", "Hardmax", "MaxUnpool", "ReverseSequence", "STFT", "TensorScatter"), "")
 PARTS = [
     ("projection", "Attention", WIDE, 1, dict(num_heads=4), ["gemm [10, 96, 16]", "elementwise.add [2, 5, 96]", "attention [2, 4, 5, 8]"],
      dict(STRIDES, layout="bshd", mask="none", macs=2 * 2 * 4 * 5 * 5 * 8)),
@@ -372,6 +370,22 @@ PARTS = [
     ("diagonal", "EyeLike", [x(99, 80)], 1, {}, [], {}),
     ("affine grid", "AffineGrid", [x(2, 2, 3), c([2, 3, 5, 6], np.int64)], 1, {}, ["gemm [30, 2, 3]"], {}),
     ("centre", "CenterCropPad", [x(9, 8), c([6, 11], np.int64)], 1, {}, ["move.slice [6, 8]", "move.pad [6, 11]"], {}),
+    *((f"transform {what}", "DFT", [x(*shape), None, c(axis, np.int64)], 1, attributes, parts, {})
+      for what, shape, axis, attributes, parts in (
+          ("of a real signal", (2, 16, 1), 1, dict(onesided=1), ["gemm [2, 18, 16]"]), ("back", (2, 16, 2), -2, dict(inverse=1), ["gemm [2, 32, 32]"]),
+          ("of an outer axis", (2, 6, 5, 1), 1, {}, ["move.transpose [2, 5, 6, 1]", "gemm [10, 12, 6]", "move.transpose [2, 6, 5, 2]"]))),
+    ("rfft", "Rfft", [x(3, 8)], 1, dict(signal_ndim=1, onesided=1), ["gemm [3, 10, 8]"], {}),
+    ("irfft", "Irfft", [x(3, 5, 2)], 1, dict(signal_ndim=1, onesided=1), ["gemm [3, 8, 10]"], {}),
+    ("frames of a signal", "STFT", [x(2, 64, 1), c(8, np.int64), w(16)], 1, {},
+     ["move.gather [2, 7, 16]", "elementwise.mul [2, 7, 16]", "gemm [14, 18, 16]"], {}),
+    ("chosen rows", "Compress", [x(5, 4), x(5, dtype=np.bool_)], 1, dict(axis=0), ["move.nonzero [1, 5]", "embedding [5, 4]"], {}),
+    ("largest back", "MaxUnpool", [x(1, 2, 3, 4), x(1, 2, 3, 4, dtype=np.int64)], 1, dict(kernel_shape=[2, 2], strides=[2, 2]),
+     ["move.scatterelements [96]"], {}),
+    *((f"blocks of an image{what}", "Col2Im", [x(2, 12, 12 + more), c([5, 6], np.int64), c([2, 2], np.int64)], 1, attributes, parts, {})
+      for what, more, attributes, parts in (
+          ("", 8, {}, ["move.scatterelements [6, 30]"]),
+          (", padded", 30, dict(pads=[1, 1, 1, 1]), ["move.scatterelements [6, 56]", "move.slice [2, 3, 5, 6]"]))),
+    ("sample", "SampleOp", [x(3)], 1, {}, [], {}),
     ("one expert each", "MoE", [x(12, 64), x(12, 4), *MATRICES], 1, dict(activation_type="gelu"),
      ["softmax [12, 4]", "reduce.topk [12, 1]", "embedding [12, 64]", "gemm [3, 128, 64]", "elementwise.gelu_tanh [4, 3, 128]", "gemm [3, 64, 128]",
       "embedding [12, 64]", "elementwise.mul [12, 64]"], {}),
