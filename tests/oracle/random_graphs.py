@@ -107,6 +107,8 @@ def flows(ops, g, nodes, said):
         its = [by_name.get(name) for name in entries[op]["nodes"][first:first + count]]
         if None in its or any(a.type == onnx.AttributeProto.GRAPH for n in its for a in n.attribute):
             continue  # of a body or a function; of what reads around its body
+        if any("/" in rows[r][0] for r in (*reads, *makes)):
+            continue  # of a part: what it reads or makes is named after its node
         given, made = {i for n in its for i in n.input}, {o for n in its for o in n.output}
         read = {rows[r][0] for r in reads if rows[r][1] not in ("weight", "constant")}
         if any(name.startswith(n.name + "/") for n in its for name in read):
