@@ -15,11 +15,12 @@ __device__ int64_t channel_of(const tail &t, int64_t at) {
     return at / t.step % t.channels;
 }
 
-template <int SIZE, int VEC> __device__ void add(int type, const pass::bits<SIZE, VEC> &more, float *x) {
+template <int SIZE, int VEC>
+__device__ void add(const tail &t, const pass::bits<SIZE, VEC> &more, float factor, float *x) {
     float y[VEC];
-    pass::widen(type, more, y);
+    pass::widen(t.type, more, y);
 #pragma unroll
-    for (int i = 0; i < VEC; i++) x[i] += y[i];
+    for (int i = 0; i < VEC; i++) x[i] += factor * y[i];
 }
 
 template <int function, int SIZE, int VEC>
@@ -34,11 +35,11 @@ __global__ void __launch_bounds__(threads)
         if (bias) {
             const int64_t channel = channel_of(t, at);
             if (t.step == 1)
-                add<SIZE, VEC>(t.type, pass::load<SIZE, VEC>(bias, channel), x);
+                add<SIZE, VEC>(t, pass::load<SIZE, VEC>(bias, channel), t.factor, x);
             else
-                add<SIZE, VEC>(t.type, pass::splat<SIZE, VEC>(bias, channel), x);
+                add<SIZE, VEC>(t, pass::splat<SIZE, VEC>(bias, channel), t.factor, x);
         }
-        if (residual) add<SIZE, VEC>(t.type, pass::load<SIZE, VEC>(residual, at), x);
+        if (residual) add<SIZE, VEC>(t, pass::load<SIZE, VEC>(residual, at), 1, x);
 #pragma unroll
         for (int i = 0; i < VEC; i++) x[i] = activate<function>(x[i], t.alpha, t.beta);
         pass::narrow(t.type, x, piece);

@@ -18,6 +18,7 @@ enum { TAIL_FP32 = 1, TAIL_FP16 = 10, TAIL_BF16 = 16 };
 typedef struct tail {
     int64_t elements, step, channels;
     int type;
+    float factor; /* of the bias */
     int function; /* ACTIVATE_… */
     float alpha, beta;
 } tail;

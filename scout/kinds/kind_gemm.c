@@ -59,8 +59,6 @@ static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
 static const struct {
     const char *field, *text;
 } not_expressed[] = {
-    {"alpha", "a factor of the product is not covered"},
-    {"beta", "a factor of the bias is not covered"},
     {"group_index", "a weight whose rows come in another order is not covered"},
     {"quant_type", "4-bit floating weights are not covered"},
     {"activation_gamma", "an activation with parameters is not covered"},
@@ -89,6 +87,8 @@ static bool expressible(const scout_op *op, scout_why *why) {
     const op_activation a = activation_of(op);
     const char *const refused = activation_refused(&a);
     if (refused) return kind_tensors_refuse(why, "epilogue", "%s: %.40s", refused, op_text(op, "activation"));
+    if (op->accumulate == SCOUT_INT32 && (op_field(op, "alpha") || op_field(op, "beta")))
+        return kind_tensors_refuse(why, "feature", "a factor of integer sums is not covered");
     if (op->output == SCOUT_INT32 && (a.function != ACTIVATION_PLAIN || op_number(op, "residual", 0) != 0))
         return kind_tensors_refuse(why, "epilogue", "integer sums with a residual or an activation are not covered");
     return true;

@@ -1,6 +1,6 @@
-/* A matrix product as candidates read it: C[M,N] = activation(A[M,K] * B[K,N] + bias + residual), row-major, once per
- * batch. Read from the tensors and fields of a scout_op; header-only, shared by candidates of all devices and by
- * plugins. */
+/* A matrix product as candidates read it: C[M,N] = activation(alpha * A[M,K] * B[K,N] + beta * bias + residual),
+ * row-major, once per batch. Read from the tensors and fields of a scout_op; header-only, shared by candidates of all
+ * devices and by plugins. */
 #ifndef SCOUT_OP_GEMM_H
 #define SCOUT_OP_GEMM_H
 
@@ -55,7 +55,7 @@ static inline gemm_problem gemm_problem_of(const scout_op *op) {
     p.residual = op_tensor(op, "residual");
     p.activation = activation_of(op);
     p.quant = requantize_of(op, p.k);
-    p.alpha = 1, p.beta = 1;
+    p.alpha = op_real(op, "alpha", 1), p.beta = op_real(op, "beta", 1);
     p.block_size = op_number(op, "block_size", gemm_widens(p.type_a, p.type_b) ? p.k : 0);
     p.weight = a->role == SCOUT_WEIGHT ? GEMM_A : b->role == SCOUT_WEIGHT ? GEMM_B : -1;
     p.a_zero = op_tensor(op, "a_zero"), p.b_zero = op_tensor(op, "b_zero");
@@ -72,5 +72,8 @@ static inline int gemm_has_zeros(const gemm_problem *p) { return p->a_zero >= 0 
 static inline int gemm_has_epilogue(const gemm_problem *p) {
     return p->bias || p->residual >= 0 || p->activation.function != ACTIVATION_PLAIN;
 }
+
+/* Whether the product or its bias has a factor. */
+static inline int gemm_has_factors(const gemm_problem *p) { return p->alpha != 1 || p->beta != 1; }
 
 #endif

@@ -111,7 +111,7 @@ static dnnl_status_t create(cpu_onednn_plan *c, const conv_problem *p, const par
         dnnl_primitive_attr_t attr = NULL;
         status = ours ? cpu_onednn_plan_attr(c, &attr) : l->dnnl_primitive_attr_create(&attr);
         if (status == dnnl_success) status = cpu_onednn_post_quantise(l, attr, &p->quant);
-        if (status == dnnl_success) status = cpu_onednn_post(l, attr, &m->residual, &p->activation);
+        if (status == dnnl_success) status = cpu_onednn_post(l, attr, 1, &m->residual, &p->activation);
         if (status == dnnl_success)
             status = cpu_onednn_convolution(&c->pd, p->transposed != 0, &m->src, keep ? &m->plain : &m->wanted,
                                             &m->bias, &m->dst, &w, attr);

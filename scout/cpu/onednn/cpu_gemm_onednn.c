@@ -1,7 +1,7 @@
 /* Products by oneDNN's matmul: the baseline of this device. Layouts are strides of its memory descriptors, a matrix
- * that the batch shares is a dimension of 1, a bias is matmul's own, a residual and an activation are post-operations.
- * Variants: the weight as it is, or packed once into the library's preferred format; and the epilogue within the
- * primitive, where the library has it, or by a pass of the project's own. */
+ * that the batch shares is a dimension of 1, a bias is matmul's own; a factor, a residual and an activation are
+ * post-operations. Variants: the weight as it is, or packed once into the library's preferred format; and the epilogue
+ * within the primitive, where the library has it, or by a pass of the project's own. */
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/cpu/onednn/cpu_onednn_plan.h"
 #include "scout/cpu/products/cpu_gemm_tail.h"
@@ -78,7 +78,8 @@ static dnnl_status_t describe_product(scout_plan *plan, const gemm_problem *p, c
         dnnl_status_t status = ours ? cpu_onednn_plan_attr(&plan->p, &attr) : l->dnnl_primitive_attr_create(&attr);
         if (status == dnnl_success) status = cpu_onednn_post_quantise(l, attr, &p->quant);
         if (status == dnnl_success)
-            status = cpu_onednn_post(l, attr, &md[RESIDUAL], plan->way.pass ? &none : &p->activation);
+            status = cpu_onednn_post(l, attr, plan->way.pass ? 1 : p->alpha, &md[RESIDUAL],
+                                     plan->way.pass ? &none : &p->activation);
         if (status == dnnl_success)
             status = cpu_onednn_matmul(&plan->p.pd, &md[SRC], &md[WEIGHTS], &md[BIAS], &md[DST], attr);
         if (attr) l->dnnl_primitive_attr_destroy(attr);
@@ -97,10 +98,15 @@ static scout_answer refuse(const cpu_onednn *l, const gemm_problem *p, bool fuse
     if (status != dnnl_unimplemented)
         return scout_say(why, SCOUT_FAILED, "error", "oneDNN %s refuses this product with status %d", l->version,
                          (int)status);
-    if (fused && gemm_has_epilogue(p))
+    if (fused && cpu_gemm_tail_wanted(p))
         return scout_say(why, SCOUT_NO, "epilogue",
-                         "oneDNN %s has no matmul with this bias, residual or activation here", l->version);
+                         "oneDNN %s has no matmul with these factors, bias, residual or activation here", l->version);
     return scout_say(why, SCOUT_NO, "type", "oneDNN %s has no matmul for these types on this processor", l->version);
+}
+
+/* A factor is a post-operation, and matmul adds its bias before those. Version 2.6 takes one linear function alone. */
+static bool factors_fuse(const gemm_problem *p) {
+    return !gemm_has_factors(p) || (!p->bias && p->activation.function != ACTIVATION_HARDSIGMOID);
 }
 
 static scout_answer describe_plan(const scout_op *op, way w, scout_plan *plan, scout_why *why) {
@@ -111,6 +117,7 @@ static scout_answer describe_plan(const scout_op *op, way w, scout_plan *plan, s
     plan->way = w;
     if (answer == SCOUT_OK && w.pass) answer = cpu_gemm_tail_of(op, &plan->tail, why);
     if (answer != SCOUT_OK) return answer;
+    if (!w.pass && !factors_fuse(&p)) return refuse(plan->p.lib, &p, true, dnnl_unimplemented, why);
     if (!w.pass && p.bias && strcmp(p.bias, "each") == 0) /* the library's reference adds it: 400 times as slow */
         return refuse(plan->p.lib, &p, true, dnnl_unimplemented, why);
     dnnl_status_t status = dnnl_invalid_arguments;
@@ -146,7 +153,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "type", "oneDNN's matmul does not support these types");
     if (!cpu_onednn_plan_multiplies(p.type_a, why)) return SCOUT_NO;
     if (can(op, (way){false, false}, why)) return SCOUT_OK;
-    return gemm_has_epilogue(&p) && can(op, (way){false, true}, why) ? SCOUT_OK : SCOUT_NO;
+    return cpu_gemm_tail_wanted(&p) && can(op, (way){false, true}, why) ? SCOUT_OK : SCOUT_NO;
 }
 
 static bool packable(const gemm_problem *p) { return p->weight == GEMM_B && (p->batch == 1 || p->stride_b == 0); }
@@ -166,7 +173,7 @@ static scout_answer domain(const scout_op *op, scout_device *device, int exhaust
     (void)device, (void)exhaustive, (void)why;
     out->count = 0;
     if (packable(&p)) add_parameter(out, "weight", weights, 0, 2);
-    if (!gemm_has_epilogue(&p)) return SCOUT_OK;
+    if (!cpu_gemm_tail_wanted(&p)) return SCOUT_OK;
     const bool fused = can(op, (way){false, false}, NULL), pass = can(op, (way){false, true}, NULL);
     add_parameter(out, "epilogue", epilogues, !fused, fused + pass);
     return SCOUT_OK;
@@ -176,7 +183,7 @@ static way way_of(const gemm_problem *p, const int64_t *values) {
     way w = {false, false};
     if (!values) return w;
     if (packable(p)) w.packed = *values++ == 1;
-    if (gemm_has_epilogue(p)) w.pass = *values == 1;
+    if (cpu_gemm_tail_wanted(p)) w.pass = *values == 1;
     return w;
 }
 
@@ -214,7 +221,7 @@ const scout_candidate cpu_gemm_onednn = {
     .flags = SCOUT_BASELINE,
     .priority = 100,
     .name = "onednn",
-    .about = "oneDNN's matmul, the weight as it is or packed once; bias, residual and activation fused or in a "
+    .about = "oneDNN's matmul, the weight as it is or packed once; factor, bias, residual and activation fused or in a "
              "second pass",
     .library = "onednn",
     .approach = "LIBRARY_TUNE",

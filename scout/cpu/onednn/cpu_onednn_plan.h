@@ -80,5 +80,5 @@ dnnl_status_t cpu_onednn_post_sum(const cpu_onednn *l, dnnl_primitive_attr_t att
                                   const op_activation *a);
 
 /* residual: NULL or not `there`: none. */
-dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, const cpu_onednn_md *residual,
-                              const op_activation *a);
+dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, double factor,
+                              const cpu_onednn_md *residual, const op_activation *a);

@@ -15,12 +15,14 @@ static dnnl_status_t append_activation(dnnl_post_ops_t ops, const op_activation 
     return status == dnnl_success ? cpu_onednn_append_eltwise(ops, dnnl_eltwise_clip, 0, 1) : status;
 }
 
-dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, const cpu_onednn_md *residual,
-                              const op_activation *a) {
+dnnl_status_t cpu_onednn_post(const cpu_onednn *l, dnnl_primitive_attr_t attr, double factor,
+                              const cpu_onednn_md *residual, const op_activation *a) {
     const bool added = residual && residual->there;
     dnnl_post_ops_t ops = NULL;
-    if (!added && a->function == ACTIVATION_PLAIN) return dnnl_success;
+    if (factor == 1 && !added && a->function == ACTIVATION_PLAIN) return dnnl_success;
     dnnl_status_t status = l->dnnl_post_ops_create(&ops);
+    if (status == dnnl_success && factor != 1)
+        status = cpu_onednn_append_eltwise(ops, dnnl_eltwise_linear, (float)factor, 0);
     if (status == dnnl_success && added) status = cpu_onednn_append_binary(ops, dnnl_binary_add, residual);
     if (status == dnnl_success) status = append_activation(ops, a);
     if (status == dnnl_success) status = l->dnnl_primitive_attr_set_post_ops(attr, ops);

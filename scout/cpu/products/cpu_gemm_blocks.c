@@ -269,7 +269,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
         return scout_say(why, SCOUT_NO, "memory",
                          "a row of %lld numbers and scales for each thread exceed the workspace", (long long)p.k);
     cpu_gemm_tail tail;
-    return gemm_has_epilogue(&p) ? cpu_gemm_tail_of(op, &tail, why) : SCOUT_OK;
+    return cpu_gemm_tail_wanted(&p) ? cpu_gemm_tail_of(op, &tail, why) : SCOUT_OK;
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
@@ -283,7 +283,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->bits = bits_of(plan->p.type_b);
     plan->column_bytes = (plan->p.trans_b ? plan->p.ldb : plan->p.k) * plan->bits / 8;
     plan->rows_at_once = rows_that_fit(&plan->p, op->workspace_limit);
-    if (gemm_has_epilogue(&plan->p) && cpu_gemm_tail_of(op, &plan->tail, why) != SCOUT_OK) return SCOUT_NO;
+    if (cpu_gemm_tail_wanted(&plan->p) && cpu_gemm_tail_of(op, &plan->tail, why) != SCOUT_OK) return SCOUT_NO;
     needs->packs = plan->p.trans_b ? 0 : GEMM_B + 1;
     needs->pack_bytes = plan->p.trans_b ? 0 : (uint64_t)(plan->p.batch * plan->p.n * plan->column_bytes);
     needs->workspace_bytes = (uint64_t)(plan->rows_at_once * plan->p.k + scales_of(&plan->p)) * sizeof(float);
@@ -304,7 +304,7 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
             cpu_team_run(multiply_columns, &job);
         }
     }
-    if (gemm_has_epilogue(p)) cpu_gemm_tail_run(&plan->tail, args->tensors);
+    if (cpu_gemm_tail_wanted(p)) cpu_gemm_tail_run(&plan->tail, args->tensors);
     return SCOUT_OK;
 }
 

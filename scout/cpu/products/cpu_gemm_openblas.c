@@ -59,14 +59,16 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     plan->lib = l;
     plan->p = gemm_problem_of(op);
     plan->more = gemm_has_epilogue(&plan->p);
-    return plan->more ? cpu_gemm_tail_of(op, &plan->tail, why) : SCOUT_OK;
+    const scout_answer answer = plan->more ? cpu_gemm_tail_of(op, &plan->tail, why) : SCOUT_OK;
+    plan->tail.p.alpha = 1;
+    return answer;
 }
 
 /* One product of the batch. */
 static void multiply_doubles(const scout_plan *plan, const scout_args *args, int64_t product) {
     const gemm_problem *p = &plan->p;
     plan->lib->dgemm(CblasRowMajor, p->trans_a ? CblasTrans : CblasNoTrans, p->trans_b ? CblasTrans : CblasNoTrans,
-                     (int)p->m, (int)p->n, (int)p->k, 1.0,
+                     (int)p->m, (int)p->n, (int)p->k, p->alpha,
                      (const double *)args->tensors[GEMM_A] + product * p->stride_a, (int)p->lda,
                      (const double *)args->tensors[GEMM_B] + product * p->stride_b, (int)p->ldb, 0.0,
                      (double *)args->tensors[GEMM_C] + product * p->stride_c, (int)p->ldc);
@@ -81,11 +83,11 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     for (int64_t b = 0; b < p->batch && p->type_a != SCOUT_FP64; b++) {
         float *c = (float *)args->tensors[GEMM_C] + b * p->stride_c;
         if (p->type_a == SCOUT_FP32)
-            plan->lib->sgemm(CblasRowMajor, ta, tb, m, n, k, 1.0F,
+            plan->lib->sgemm(CblasRowMajor, ta, tb, m, n, k, (float)p->alpha,
                              (const float *)args->tensors[GEMM_A] + b * p->stride_a, lda,
                              (const float *)args->tensors[GEMM_B] + b * p->stride_b, ldb, 0.0F, c, ldc);
         else
-            plan->lib->sbgemm(CblasRowMajor, ta, tb, m, n, k, 1.0F,
+            plan->lib->sbgemm(CblasRowMajor, ta, tb, m, n, k, (float)p->alpha,
                               (const uint16_t *)args->tensors[GEMM_A] + b * p->stride_a, lda,
                               (const uint16_t *)args->tensors[GEMM_B] + b * p->stride_b, ldb, 0.0F, c, ldc);
     }

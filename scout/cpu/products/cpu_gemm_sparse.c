@@ -15,6 +15,7 @@ scout_answer cpu_gemm_sparse_supports(const scout_op *op, scout_why *why) {
         return scout_say(why, SCOUT_NO, "type", "multiplies fp32, fp16 or bf16 with its like into the same");
     if (p.weight != GEMM_B || p.batch != 1)
         return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix with a weight on the right");
+    if (gemm_has_factors(&p)) return scout_say(why, SCOUT_NO, "feature", "no factors of the product or the bias");
     if ((p.bias && strcmp(p.bias, "n") != 0) || p.residual >= 0 || p.activation.function != ACTIVATION_PLAIN)
         return scout_say(why, SCOUT_NO, "epilogue", "no activation, no residual, and no bias but one per column");
     return SCOUT_OK;

@@ -1,5 +1,5 @@
-/* Bias, residual and activation of a product's sums: threads share the rows, and of each a piece at a time goes through
- * a buffer in fp32 that stays in the first cache. */
+/* Factors, bias, residual and activation of a product's sums: threads share the rows, and of each a piece at a time
+ * goes through a buffer in fp32 that stays in the first cache. */
 #include "scout/cpu/products/cpu_gemm_tail.h"
 
 #include "scout/cpu/device/cpu_convert.h"
@@ -29,6 +29,10 @@ FAST_BODY void add_body(const float *from, float constant, int64_t count, float 
         for (int64_t k = 0; k < count; k++) to[k] += constant;
 }
 
+FAST_BODY void scale_body(float by, int64_t count, float *to) {
+    for (int64_t k = 0; k < count; k++) to[k] *= by;
+}
+
 #define WAY(name, width)                                                                                               \
     FAST width static void load_##name(uint32_t type, const void *from, int64_t count, float *to) {                    \
         cpu_convert_load(type, from, count, to);                                                                       \
@@ -39,7 +43,8 @@ FAST_BODY void add_body(const float *from, float constant, int64_t count, float 
     FAST width static void add_##name(const float *from, float constant, int64_t count, float *to) {                   \
         add_body(from, constant, count, to);                                                                           \
     }                                                                                                                  \
-    static const cpu_gemm_tail_way way_##name = {load_##name, store_##name, add_##name};
+    FAST width static void scale_##name(float by, int64_t count, float *to) { scale_body(by, count, to); }             \
+    static const cpu_gemm_tail_way way_##name = {load_##name, store_##name, scale_##name, add_##name};
 
 WAY(any, )
 WAY(avx2, WIDE_AVX2)
@@ -80,6 +85,7 @@ static void add_bias(const cpu_gemm_tail *t, const void *bias, int64_t product, 
     const int64_t from = line * (by_column ? t->p.n : 1) + (by_column ? first : 0);
     float values[PIECE];
     t->way->load(t->type_bias, at(bias, t->type_bias, from), by_column ? count : 1, values);
+    if (t->p.beta != 1) t->way->scale((float)t->p.beta, by_column ? count : 1, values);
     t->way->add(by_column ? values : NULL, values[0], count, sums);
 }
 
@@ -88,6 +94,7 @@ void cpu_gemm_tail_row(const cpu_gemm_tail *t, void *const *tensors, int64_t pro
     const gemm_problem *p = &t->p;
     const int64_t place = product * p->stride_c + row * p->ldc + first;
     float other[PIECE];
+    if (p->alpha != 1) t->way->scale((float)p->alpha, count, sums);
     if (t->bias >= 0) add_bias(t, tensors[t->bias], product, row, first, count, sums);
     if (p->residual >= 0) {
         t->way->load(p->type_c, at(tensors[p->residual], p->type_c, place), count, other);

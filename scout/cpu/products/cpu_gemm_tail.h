@@ -5,10 +5,13 @@
 #include "scout/cpu/kernels/cpu_elementwise_kernels.h"
 #include "scout/op/gemm.h"
 
+#include <stdbool.h>
+
 /* Rows of fp32, fp16 and bf16 to fp32 and back, at the width of this processor. */
 typedef struct cpu_gemm_tail_way {
     void (*load)(uint32_t type, const void *from, int64_t count, float *to);
     void (*store)(uint32_t type, const float *from, int64_t count, void *to);
+    void (*scale)(float by, int64_t count, float *to);
     void (*add)(const float *from, float constant, int64_t count, float *to); /* from NULL: the constant alone */
 } cpu_gemm_tail_way;
 
@@ -20,7 +23,10 @@ typedef struct cpu_gemm_tail {
     const cpu_gemm_tail_way *way;
 } cpu_gemm_tail;
 
-/* SCOUT_NO: unsupported types or bias. */
+/* Whether a product of which the library makes the bare sums needs the pass. */
+static inline bool cpu_gemm_tail_wanted(const gemm_problem *p) { return gemm_has_epilogue(p) || gemm_has_factors(p); }
+
+/* SCOUT_NO: unsupported types or bias. It multiplies sums by alpha; p.alpha = 1 afterwards where that is done. */
 scout_answer cpu_gemm_tail_of(const scout_op *op, cpu_gemm_tail *out, scout_why *why);
 /* All of the output, in place, on all threads. */
 void cpu_gemm_tail_run(const cpu_gemm_tail *tail, void *const *tensors);

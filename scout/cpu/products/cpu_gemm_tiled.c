@@ -210,7 +210,7 @@ static void tiled_share(void *context, int thread, int threads) {
 
 /* --- the candidate --- */
 
-static bool keeps_apart(const gemm_problem *p) { return p->type_c != SCOUT_FP32 || gemm_has_epilogue(p); }
+static bool keeps_apart(const gemm_problem *p) { return p->type_c != SCOUT_FP32 || cpu_gemm_tail_wanted(p); }
 
 static uint64_t workspace_bytes(const gemm_problem *p) {
     return (uint64_t)(cpu_team_size() * scratch_floats(keeps_apart(p))) * sizeof(float);

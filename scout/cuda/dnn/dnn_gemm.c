@@ -21,6 +21,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     (void)device;
     if (!gemm_has_epilogue(&p))
         return scout_say(why, SCOUT_NO, "epilogue", "no epilogue to fuse: cublaslt covers the plain product");
+    if (gemm_has_factors(&p)) return scout_say(why, SCOUT_NO, "feature", "no factors of the product or the bias");
     if (!dnn_open(why)) return SCOUT_NO;
     const bool half = p.type_a == SCOUT_FP16 || p.type_a == SCOUT_BF16;
     if (p.type_a != p.type_b || (!half && !(p.type_a == SCOUT_FP32 && p.tf32)) || !dnn_type(p.type_c, &type))

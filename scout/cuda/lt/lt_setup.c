@@ -101,6 +101,8 @@ scout_answer lt_setup_covers(const scout_op *op, scout_why *why) {
     if (p.bias && ((!has_bias(&p, "n") && !has_bias(&p, "each") && !has_bias(&p, "full")) || !bias))
         return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt adds a bias along N or a matrix, not a bias of kind %s",
                          p.bias);
+    if (p.bias && p.beta != 1 && !has_bias(&p, "full"))
+        return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt has no factor of a bias, but of a matrix");
     if (has_bias(&p, "full") && p.residual >= 0)
         return scout_say(why, SCOUT_NO, "epilogue", "cuBLASLt adds one matrix, not a bias and a residual");
     if (has_bias(&p, "full") && p.batch != 1)

@@ -20,6 +20,7 @@ scout_answer own_gemm_plain(const scout_op *op, scout_why *why) {
         return scout_say(why, SCOUT_NO, "feature", "this kernel computes matrix products alone");
     const gemm_problem p = gemm_problem_of(op);
     if (p.bias) return scout_say(why, SCOUT_NO, "epilogue", "this kernel adds no bias");
+    if (p.alpha != 1) return scout_say(why, SCOUT_NO, "feature", "this kernel has no factor of the product");
     if (p.residual >= 0) return scout_say(why, SCOUT_NO, "epilogue", "this kernel adds no residual");
     if (p.activation.function != ACTIVATION_PLAIN)
         return scout_say(why, SCOUT_NO, "epilogue", "this kernel applies no activation");

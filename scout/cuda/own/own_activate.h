@@ -22,6 +22,7 @@ static inline tail own_activate_tail(const conv_problem *p) {
                   .step = p->w.last ? 1 : places,
                   .channels = p->cout,
                   .type = (int)p->type_out,
+                  .factor = 1,
                   .function = own_activate(p->activation.function),
                   .alpha = (float)p->activation.alpha,
                   .beta = (float)p->activation.beta};

@@ -60,6 +60,8 @@ static scout_answer covers(const gemm_problem *p, scout_why *why) {
     if (p->weight != GEMM_B) return scout_say(why, SCOUT_NO, "feature", "the right side must be the weight");
     if (p->residual >= 0 || (p->bias && strcmp(p->bias, "n") != 0))
         return scout_say(why, SCOUT_NO, "epilogue", "padded products have no residual, and a bias along N alone");
+    if (gemm_has_factors(p))
+        return scout_say(why, SCOUT_NO, "feature", "padded products have no factors of the product or the bias");
     if (p->trans_a) return scout_say(why, SCOUT_NO, "layout", "the input must be stored along K");
     if (p->batch > 1 && (p->stride_b != 0 || p->stride_a != p->m * p->lda || p->stride_c != p->m * p->ldc))
         return scout_say(why, SCOUT_NO, "layout", "a batch must share its weight and be dense");

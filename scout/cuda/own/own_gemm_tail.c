@@ -1,7 +1,7 @@
 /* A product by another candidate, and an own kernel for bias, residual and activation: "cublaslt_tail", and the same of
  * own kernels without an epilogue. Two kernels are the default where the library has no such epilogue; where it has
  * one, this shows what the epilogue gains. The product is an operation of its own here: the same tensors without those
- * of the epilogue. */
+ * of the epilogue; a factor of the product stays with it, one of the bias does not. */
 #include "kernels/product/tail.h"
 #include "scout/cuda/lt/lt.h"
 #include "scout/cuda/own/own_activate.h"
@@ -81,6 +81,7 @@ static scout_answer tail_of(const scout_op *op, tail *out, scout_why *why) {
                   .step = 1,
                   .channels = p.n,
                   .type = (int)p.type_c,
+                  .factor = (float)p.beta,
                   .function = own_activate(p.activation.function),
                   .alpha = (float)p.activation.alpha,
                   .beta = (float)p.activation.beta};

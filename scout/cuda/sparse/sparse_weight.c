@@ -10,6 +10,7 @@ scout_answer sparse_weight_known(const scout_op *op, scout_why *why) {
     if (op_number(op, "weight_nonzeros", -1) < 0)
         return scout_say(why, SCOUT_NO, "pattern", "weight is dense, or its sparsity is unknown");
     if (p.weight < 0 || p.batch != 1) return scout_say(why, SCOUT_NO, "shape", "multiplies one matrix with one weight");
+    if (gemm_has_factors(&p)) return scout_say(why, SCOUT_NO, "feature", "no factors of the product or the bias");
     if ((p.bias && strcmp(p.bias, "n") != 0) || p.residual >= 0 || p.activation.function != ACTIVATION_PLAIN)
         return scout_say(why, SCOUT_NO, "epilogue", "no activation, no residual, and no bias but one per column");
     if (p.m < 1 || p.n < 1 || p.k < 1) return scout_say(why, SCOUT_NO, "shape", "a dimension of the product is 0");

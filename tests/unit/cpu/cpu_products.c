@@ -84,6 +84,11 @@ static void fields(problem *p) {
     if (w->activation) p->fields[p->op.field_count++] = (scout_field){"activation", 0, w->activation};
     snprintf(p->alpha, sizeof p->alpha, "%.17g", w->alpha);
     if (w->alpha != 0) p->fields[p->op.field_count++] = (scout_field){"activation_alpha", 0, p->alpha};
+    const double factors[] = {w->factor, w->bias_factor};
+    for (int k = 0; k < 2; k++) {
+        snprintf(p->factors[k], sizeof p->factors[k], "%.17g", factors[k]);
+        if (factors[k] != 0) p->fields[p->op.field_count++] = (scout_field){k ? "beta" : "alpha", 0, p->factors[k]};
+    }
     if (w->block) p->fields[p->op.field_count++] = (scout_field){"block_size", w->block, NULL};
 }
 
@@ -138,7 +143,7 @@ static double tolerance_of(const problem *p) {
         uint32_t type;
         double tolerance;
     } rows[] = {{SCOUT_FP32, 3e-6}, {SCOUT_BF16, 0x1.1p-8}, {SCOUT_FP16, 0x1.1p-11}, {SCOUT_INT32, 0}};
-    if (p->w.residual || p->w.activation) return kind_gemm.tolerance(&p->op);
+    if (p->w.residual || p->w.activation || p->w.factor != 0) return kind_gemm.tolerance(&p->op);
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
         if (rows[k].type == p->w.type_c) return rows[k].tolerance;
     return NAN;
@@ -215,7 +220,8 @@ void cpu_products_triple_loop(const problem *p) {
                     if (scales >= 0) b *= cpu_products_at(p, scales, block);
                     sum += cpu_products_at(p, GEMM_A, a0 + (ta ? k * w->m + i : i * w->k + k)) * b;
                 }
-                sum += bias_at(p, g, i, j);
+                if (w->factor != 0) sum *= w->factor;
+                sum += bias_at(p, g, i, j) * (w->bias_factor != 0 ? w->bias_factor : 1);
                 const int residual = op_tensor(&p->op, "residual");
                 if (residual >= 0) sum += cpu_products_at(p, residual, (g * w->m + i) * w->n + j);
                 if (w->activation) sum = activated(w, sum);

@@ -15,7 +15,8 @@ typedef struct product { /* what product a test asks for */
     const char *bias;
     bool residual;
     const char *activation;
-    double alpha; /* of the activation; 0: its own */
+    double alpha;               /* of the activation; 0: its own */
+    double factor, bias_factor; /* of the product and of its bias; 0: 1 */
     int64_t block;
     bool zeros;         /* for each block */
     uint64_t workspace; /* 0: as the program's default */
@@ -25,9 +26,9 @@ typedef struct problem {
     product w;
     scout_op op;
     scout_tensor tensors[7];
-    scout_field fields[6];
+    scout_field fields[8];
     void *data[7]; /* of the device, with canaries around */
-    char alpha[32];
+    char alpha[32], factors[2][32];
 } problem;
 
 extern const scout_device_api *cpu_products_api;

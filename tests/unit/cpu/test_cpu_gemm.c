@@ -157,6 +157,28 @@ static void candidates_are_right_with_an_epilogue(void) {
             UNIT_CHECK(tallies[k].ran > 0 || tallies[k].unsupported == 176);
 }
 
+static void candidates_are_right_with_factors(void) {
+    static const char *const kinds[] = {NULL, "n", "m", "scalar", "full", "each"};
+    tally tallies[64] = {{0, 0, 0}};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+        for (size_t t = 0; t < 4; t++)
+            for (int more = 0; more < 4; more++) {
+                product w = cpu_products_want(1 + (k + t) % 7, k % 4, t, more & 1 ? 3 : 1);
+                w.bias = kinds[k], w.factor = 0.125, w.bias_factor = kinds[k] ? -1.5 : 0;
+                w.residual = k == 1, w.activation = more & 2 ? "relu" : NULL;
+                run_all(&w, 100 * k + 10 * t + (uint64_t)more, tallies);
+            }
+    product doubles = cpu_products_want(3, 1, 0, 2);
+    doubles.type_a = doubles.type_b = doubles.type_c = SCOUT_FP64, doubles.factor = 0.125;
+    run_all(&doubles, 1, tallies);
+    report("factors", tallies);
+    for (uint32_t k = 0; k < cpu_products_api->candidate_count; k++) {
+        if (strcmp(cpu_products_api->candidates[k]->name, "cpu_tiled") == 0) UNIT_INT(tallies[k].ran, 24);
+        if (strcmp(cpu_products_api->candidates[k]->name, "cpu_widened") == 0) UNIT_INT(tallies[k].ran, 72);
+        if (strcmp(cpu_products_api->candidates[k]->name, "cpu_csr") == 0) UNIT_INT(tallies[k].ran, 0);
+    }
+}
+
 static void candidates_are_right_on_larger_products(void) {
     tally tallies[64] = {{0, 0, 0}};
     static const int64_t large[][3] = {{1, 1024, 1024}, {16, 768, 1031}, {257, 513, 700}, {512, 512, 512}};
@@ -198,7 +220,9 @@ static void a_weight_of_few_bits_is_multiplied_or_refused(void) {
         run_all(&w, k, tallies);
         w.bias = "n", w.residual = true, w.activation = "silu";
         run_all(&w, k, tallies);
-        w.bias = NULL, w.residual = false, w.activation = NULL;
+        w.factor = 0.25, w.bias_factor = 2;
+        run_all(&w, k, tallies);
+        w.bias = NULL, w.residual = false, w.activation = NULL, w.factor = w.bias_factor = 0;
         w.layout = "tt", w.workspace = 256 * sizeof(float) * (uint64_t)(cpu_team_size() + 2); /* two rows at a time */
         run_all(&w, k, tallies);
         w.workspace = 0, w.layout = k % 2 ? "nn" : "nt"; /* by rows: it is packed */
@@ -223,7 +247,7 @@ static void a_weight_of_few_bits_is_multiplied_or_refused(void) {
     run_all(&shared, 1, tallies);
     report("blocks", tallies);
     for (uint32_t k = 0; k < cpu_products_api->candidate_count; k++)
-        UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_blocks") == 0 ? 61 : 0);
+        UNIT_INT(tallies[k].ran, strcmp(cpu_products_api->candidates[k]->name, "cpu_blocks") == 0 ? 66 : 0);
 }
 
 int main(void) {
@@ -232,6 +256,7 @@ int main(void) {
     UNIT_RUN(candidates_are_right_in_batches);
     UNIT_RUN(candidates_are_right_with_a_bias);
     UNIT_RUN(candidates_are_right_with_an_epilogue);
+    UNIT_RUN(candidates_are_right_with_factors);
     UNIT_RUN(candidates_are_right_on_larger_products);
     UNIT_RUN(little_workspace_is_enough_or_refused);
     UNIT_RUN(a_weight_of_few_bits_is_multiplied_or_refused);

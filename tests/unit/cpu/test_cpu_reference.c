@@ -26,6 +26,8 @@ static void reference_reads_biases_and_scaled_weights(void) {
         cpu_products_check_reference(&w, k);
         w.batch = 3;
         cpu_products_check_reference(&w, k + 50);
+        w.factor = -0.5, w.bias_factor = 3;
+        cpu_products_check_reference(&w, k + 70);
     }
     product w = {.m = 33,
                  .n = 300,

@@ -233,6 +233,34 @@ static void parts_of_k_meet_in_fp32(void) {
                bad_first, 4, every, 4, 1); /* unpacked before */
 }
 
+/* The library has a factor of the product, and of what it adds as a matrix; the kernel behind it one of any bias. */
+static void factors_go_where_they_are_taken(void) {
+    static const struct {
+        const char *fields;
+        bool lt, tail, others;
+    } cases[] = {
+        {"\"shape\": [8, 64, 64]", true, false, true},
+        {"\"shape\": [8, 64, 64], \"alpha\": 0.125", true, false, false},
+        {"\"shape\": [8, 64, 64], \"alpha\": 0.125, \"bias\": \"n\"", true, true, false},
+        {"\"shape\": [8, 64, 64], \"beta\": 0.5, \"bias\": \"n\"", false, true, false},
+        {"\"shape\": [8, 64, 64], \"beta\": 0.5, \"bias\": \"full\"", true, true, false},
+        {"\"shape\": [8, 64, 64], \"beta\": 0.5, \"bias\": \"scalar\"", false, true, false},
+    };
+    static const scout_candidate *const others[] = {&own_gemm_stream, &own_gemm_tiled, &own_gemm_naive};
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        char text[200];
+        snprintf(text, sizeof text, "{\"p\": {\"op\": \"gemm\", \"weight_side\": \"b\", %s}}", cases[k].fields);
+        if (make_op(text)) {
+            UNIT_INT(lt_candidate.supports(&op, &device, &why) == SCOUT_OK, cases[k].lt);
+            UNIT_INT(own_gemm_tail.supports(&op, &device, &why) == SCOUT_OK, cases[k].tail);
+            for (size_t j = 0; j < sizeof others / sizeof others[0]; j++)
+                UNIT_INT(others[j]->supports(&op, &device, &why) == SCOUT_OK, cases[k].others);
+            UNIT_INT(dnn_gemm.supports(&op, &device, &why), SCOUT_NO);
+        }
+        drop_op();
+    }
+}
+
 /* Few tiles: K of the first algorithms is divided, into as many parts as fill the device up to twice. */
 static void few_tiles_have_k_divided(void) {
     enum { WIDE = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE };
@@ -589,6 +617,7 @@ static void baselines_are_what_frameworks_call(void) {
 int main(void) {
     UNIT_RUN(baselines_are_what_frameworks_call);
     UNIT_RUN(parts_of_k_meet_in_fp32);
+    UNIT_RUN(factors_go_where_they_are_taken);
     UNIT_RUN(few_tiles_have_k_divided);
     UNIT_RUN(long_lists_are_cut);
     UNIT_RUN(the_weight_lies_as_the_input_does);

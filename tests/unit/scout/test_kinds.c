@@ -297,7 +297,14 @@ static void what_cannot_be_told_is_refused(void) {
     }
     begin("16,24,8", "fp16");
     oprec_set_real(&o.rec, "alpha", 0.125);
+    UNIT_CHECK(build());
+    end();
+    begin("16,24,8", "fp16");
+    o.rec.type = o.rec.weight_type = DTYPE_INT8, o.rec.out_type = DTYPE_INT32;
+    UNIT_CHECK(build());
+    oprec_set_real(&o.rec, "alpha", 0.125);
     UNIT_CHECK(!build());
+    UNIT_TEXT(why.code, "feature");
     end();
     begin("16,24,8", "fp16");
     o.rec.what = "moe";
