@@ -35,6 +35,7 @@ static const operator_row operators[] = {
     {"DecoderMaskedMultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"DecoderMaskedSelfAttention", "com.microsoft", take_projection, PROJECTS},
     {"DynamicQuantizeMatMul", "com.microsoft", take_dynamic_product, WHEN_KNOWN},
+    {"Einsum", "", take_einsum, STAYS},
     {"EmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
     {"EngramGate", "com.microsoft", take_engram_gate, STAYS},
     {"EyeLike", "", take_eye, STAYS},

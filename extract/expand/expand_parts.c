@@ -107,6 +107,17 @@ void part_end(expansion *x, const step *s) {
     set_attrs(a, n, s->attrs, (int)(sizeof s->attrs / sizeof *s->attrs));
 }
 
+void part_end_made(expansion *x, const step *made) {
+    const tensor *const given = part_out(x, 0);
+    if (x->failed) return;
+    if (x->made_count > 0) {
+        const info *is = x->made[--x->made_count]->out[0]->info;
+        x->tensor_count--; /* made by it */
+        x->failed = !given || !info_same_shape(given->info, is) || given->info->type != is->type;
+    }
+    part_end(x, made);
+}
+
 tensor *part_in(const expansion *x, int i) { return i >= 0 && i < x->n->in_count ? x->n->in[i] : NULL; }
 tensor *part_out(const expansion *x, int i) { return i < x->n->out_count ? x->n->out[i] : NULL; }
 int tensor_rank(const tensor *t) { return t && info_shaped(t->info) ? t->info->rank : -1; }

@@ -71,5 +71,6 @@ tensor *const *part_split(expansion *x, tensor *t, int axis, int parts, const in
 /* ---- the last one ---- */
 void part_end(expansion *x, const step *s);           /* what the node becomes */
 void part_end_reshaped(expansion *x, tensor *t);      /* t in the shape of the node's first output */
+void part_end_made(expansion *x, const step *made);   /* it becomes the part that was made last */
 void part_leave_out(expansion *x, int i);             /* an input that the last part has no more */
 void part_give(expansion *x, int slot, tensor *made); /* the output of the node is what that part makes */

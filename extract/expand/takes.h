@@ -26,6 +26,7 @@ take_fn take_complex_product;
 take_fn take_compress;
 take_fn take_dft;
 take_fn take_dynamic_product;
+take_fn take_einsum;
 take_fn take_embedding;
 take_fn take_empty_reduction;
 take_fn take_engram_gate;

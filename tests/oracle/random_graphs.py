@@ -110,6 +110,9 @@ def flows(ops, g, nodes, said):
         if any("/" in rows[r][0] for r in (*reads, *makes)):
             continue  # of a part: what it reads or makes is named after its node
         given, made = {i for n in its for i in n.input}, {o for n in its for o in n.output}
+        parts = {rows[t][0] for t in (*reads, *makes) if rows[t][0].startswith(f"{its[0].name}/")}
+        if parts:
+            continue  # of a node that is taken apart
         read = {rows[r][0] for r in reads if rows[r][1] not in ("weight", "constant")}
         if any(name.startswith(n.name + "/") for n in its for name in read):
             continue  # the last part of what is taken apart: it reads what the others make
