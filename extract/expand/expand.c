@@ -113,7 +113,27 @@ static void keep_parts(expander *e, const expansion *x) {
     for (int k = 0; k < x->made_count; k++) keep(e, x->made[k]);
 }
 
+/* Of a node that is not known well its parts are not either, whatever constants they are given. */
+static void open_parts(const expansion *x, const char *why) {
+    for (int k = 0; k < x->made_count; k++) {
+        node *const n = x->made[k];
+        if (!n->unresolved) n->unresolved = why;
+        for (int o = 0; o < n->out_count; o++) {
+            tensor *const t = n->out[o];
+            if (!t || !info_shaped(t->info) || t->info->inexact || !part_out(x, 0)->info->inexact) continue;
+            info *const like = arena_alloc(x->e->m->arena, sizeof *like);
+            *like = *t->info;
+            like->inexact = true;
+            t->info = like;
+        }
+    }
+}
+
+/* A file that asks for more than its size justifies is refused; that it can be read at all goes before its parts. */
+static bool has_room(const arena *a, const operator_row *row) { return row->open != STAYS || a->used < a->limit / 2; }
+
 static void expand(expander *e, node *n, const operator_row *row) {
+    if (!has_room(e->m->arena, row)) return;
     expansion x = {.e = e, .n = n, .last = *n};
     if (x.last.in_count < QKV) x.last.in_count = QKV; /* a packed input is alone */
     x.last.in = arena_array(e->m->arena, tensor *, x.last.in_count);
@@ -126,8 +146,7 @@ static void expand(expander *e, node *n, const operator_row *row) {
         if (!n->unresolved) n->unresolved = "one of its parts does not fit, or is not known";
     }
     if (x.failed || (x.made_count == 0 && x.last.def == n->def)) return;
-    for (int k = 0; k < x.made_count && n->unresolved == infer_changing; k++)
-        if (!x.made[k]->unresolved) x.made[k]->unresolved = infer_changing;
+    if (n->unresolved) open_parts(&x, n->unresolved);
     keep_parts(e, &x);
     *n = x.last;
 }

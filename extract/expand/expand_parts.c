@@ -80,6 +80,7 @@ tensor *const *part_make(expansion *x, const step *s) {
     become(n, s->domain ? s->domain : "", s->op_type);
     n->name = name_in(x->e, arena_printf(a, "%s/%s", x->n->name, s->op_type));
     n->home = x->n->home;
+    n->made = true;
     for (n->in_count = STEP_INPUTS; n->in_count > 0 && !s->in[n->in_count - 1];) n->in_count--;
     n->out_count = s->outputs ? s->outputs : 1;
     n->in = arena_array(a, tensor *, n->in_count + n->out_count);

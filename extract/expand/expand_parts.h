@@ -5,9 +5,9 @@
 #include "extract/graph/graph.h"
 
 enum {
-    STEP_INPUTS = 32,
+    STEP_INPUTS = 64,
     STEP_OUTPUTS = 3,
-    MAX_STEPS = 48,                              /* parts of one node */
+    MAX_STEPS = 72,                              /* parts of one node */
     MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2) /* and what they make, and their constants */
 };
 

@@ -41,6 +41,7 @@ static void lose(expansion *x, tensor *logarithms) {
     tensor *const without = ignored(x), *targets = part_in(x, TARGETS);
     const char *const reduction = graph_attr_string(x->n, "reduction", "mean");
     const bool mean = strcmp(reduction, "mean") == 0, each = strcmp(reduction, "none") == 0;
+    if (!mean && !each && strcmp(reduction, "sum") != 0) x->failed = true;
     /* what does not count may be no class at all */
     if (without) targets = chosen(x, without, class_of(x, targets, "first", 0), targets);
     tensor *const column = one(x, &(step){.op_type = "Unsqueeze", .in = {targets, part_number(x, "axes", CLASSES)}});

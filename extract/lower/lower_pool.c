@@ -90,16 +90,54 @@ static const char *resize_mode(const node *n) {
     return strcmp(mode, "bicubic") == 0 ? "cubic" : mode;
 }
 
+/* One ratio for all axes that have sizes, as shape_resize.c takes it, in single precision. */
+static double resize_kept(const tensor *in, const value *sizes, const int *axis, bool larger) {
+    float scale = 0;
+    for (int64_t k = 0; k < sizes->n; k++) {
+        const float one = (float)value_at(sizes, k) / (float)in->info->dims[axis[k]];
+        if (k == 0 || (larger ? one > scale : one < scale)) scale = one;
+    }
+    return (double)scale;
+}
+
+/* What each axis is multiplied by: scales that were given, or what keeps the aspect ratio. False: what its sizes say.
+ */
+static bool resize_scales(work *w, const tensor *in, double *scales) {
+    const node *n = w->node;
+    const int rank = in->info->rank;
+    const attr *axes = graph_attr(n, "axes", ATTR_INTS), *old = graph_attr(n, "scales", ATTR_FLOATS);
+    const value *sizes = n->in_count > 3 ? cost_values(w, cost_in(w, 3)) : NULL;
+    const value *given = cost_values(w, cost_in(w, n->in_count > 2 ? 2 : 1));
+    const char *policy = graph_attr_string(n, "keep_aspect_ratio_policy", "stretch");
+    const bool some = axes && axes->n > 0;
+    const int64_t count = some ? axes->n : rank;
+    int axis[INFO_MAX_RANK];
+    if (count > rank) return false;
+    for (int k = 0; k < rank; k++) scales[k] = 1;
+    for (int k = 0; k < (int)count; k++) {
+        const int64_t at = some ? axes->ints[k] : k;
+        axis[k] = (int)(at < 0 ? at + rank : at);
+        if (axis[k] < 0 || axis[k] >= rank) return false;
+    }
+    if (sizes && sizes->n == count) {
+        if (strcmp(policy, "not_larger") != 0 && strcmp(policy, "not_smaller") != 0) return false;
+        const double kept = resize_kept(in, sizes, axis, strcmp(policy, "not_smaller") == 0);
+        for (int k = 0; k < (int)count; k++) scales[axis[k]] = kept;
+        return true;
+    }
+    if (!(old ? old->n == count : given && given->n == count)) return false;
+    for (int k = 0; k < (int)count; k++) scales[axis[k]] = old ? old->floats[k] : value_at(given, k);
+    return true;
+}
+
 /* Scales that are not the ratio of both sizes: they decide which elements are mixed. */
 static void resize_set_scales(work *w, const tensor *in, const tensor *out) {
-    const value *given = cost_values(w, cost_in(w, w->node->in_count > 2 ? 2 : 1));
     const int rank = in->info->rank;
     double scales[INFO_MAX_RANK];
     bool told = false;
-    if (!given || given->n != rank || rank > INFO_MAX_RANK || cost_rank(out) != rank) return;
+    if (rank > INFO_MAX_RANK || cost_rank(out) != rank || !resize_scales(w, in, scales)) return;
     for (int k = 0; k < rank; k++) {
         const int64_t from = in->info->dims[k], to = out->info->dims[k];
-        scales[k] = value_at(given, k);
         told = told || (from > 0 && fabs(scales[k] - (double)to / (double)from) > 1e-6 * scales[k]);
     }
     if (told) oprec_set_text(&w->rec, "scales", cost_reals(w, rank, scales));
@@ -119,7 +157,6 @@ static bool resize_repeats(const work *w, const tensor *in, const tensor *out, c
     const bool half = strcmp(coordinates, "half_pixel") == 0 || strcmp(coordinates, "pytorch_half_pixel") == 0;
     if (!half && strcmp(coordinates, "asymmetric") != 0) return false;
     if (oprec_field(&w->rec, "scales") || graph_attr_int(w->node, "antialias", 0) != 0) return false;
-    if (strcmp(graph_attr_string(w->node, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0) return false;
     if (in->info->inexact || out->info->inexact || in->info->rank != out->info->rank) return false;
     for (int k = 0; k < in->info->rank; k++) {
         const int64_t from = in->info->dims[k], to = out->info->dims[k];

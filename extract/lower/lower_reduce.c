@@ -145,7 +145,7 @@ void lower_other(work *w) {
     w->rec.flops = checked_from_double((double)(taken > made ? taken : made) * each);
 }
 
-/* What expand/ has not taken apart, as its shapes are not known; embeddings are not named. */
+/* What expand/ has not taken apart; embeddings are not named. */
 void lower_whole(work *w) {
     static const struct {
         const char *op_type;
@@ -163,6 +163,7 @@ void lower_whole(work *w) {
     w->rec.kind = k < count ? kinds[k].kind : OP_EMBEDDING;
     if (k < count && w->rec.kind != OP_GEMM) w->rec.what = cost_what(w);
     cost_set_types(w, cost_in(w, 0), cost_out(w, 0));
+    if (w->rec.kind != OP_GEMM && w->rec.kind != OP_EMBEDDING) cost_set_shape(w, cost_out(w, 0));
     cost_boundary(w);
 }
 

@@ -574,6 +574,17 @@ static void add_memory(flow_builder *b) {
     d->activation_bytes = liveness_peak(&l, &d->peak);
 }
 
+/* Tables of parts, and what parts compute of constants: no program finds it in the model, or computes it by that. */
+static void assume_made(dataflow *d) {
+    for (int k = 0; k < d->tensor_count; k++) {
+        dataflow_tensor *const row = &d->tensors[k];
+        const tensor *const t = row->t;
+        const bool told = t->info->val || dataflow_is_alias(row) || (t->producer && !t->producer->made);
+        if (row->kind == DATAFLOW_CONSTANT && t->source == TENSOR_NODE && !t->blob && !told)
+            row->kind = DATAFLOW_ASSUMED;
+    }
+}
+
 const dataflow *dataflow_build(const catalog *c) {
     const model *m = c->model;
     flow_builder b = {.catalog = c, .arena = c->arena};
@@ -590,5 +601,6 @@ const dataflow *dataflow_build(const catalog *c) {
     order_region(&b, m->main);
     keep_outputs(&b);
     add_memory(&b);
+    assume_made(b.to);
     return b.to;
 }

@@ -202,12 +202,21 @@ static int passes_of(const run *r, const run_item *i) {
     return passes;
 }
 
+/* It has no figure, and gets none. */
+static bool is_void(const run_item *i) {
+    const bool pending = i->source == RUN_PENDING || i->busy || i->again;
+    return !pending && !figures_leader(i->measurement);
+}
+
 /* Whether the sum of its parts takes longer; asked once after each pass of one of them. */
 static bool is_sum_open(const run *r, run_item *i) {
+    const run_item *const fused = fused_of(r, i);
     const int passes = passes_of(r, i);
-    if (i->summed == passes) return i->sum_open;
+    bool never = is_void(fused);
+    for (int k = 0; k < i->fusion->op_count && !never; k++) never = is_void(item_of(r, i->fusion->ops[k]));
+    if (never || i->summed == passes) return !never && i->sum_open;
     report_figures f;
-    const report_input in = run_input(r, fused_of(r, i), -1);
+    const report_input in = run_input(r, fused, -1);
     const report_fusion sum = run_fusion_about(r, i);
     report_read(&in, &f);
     const double ratio = f.best_us / sum.sum_us, ci = hypot(f.best_ci, sum.sum_ci);

@@ -394,12 +394,12 @@ static void lead(run *r) {
  * that are ready, or (`wait`) any. Fusions are made of what operations run as, and wait for these alone. */
 static run_item *before_stage(run *r, int device, run_stage stage, bool wait) {
     const double now = run_now();
-    const bool late = stage > RUN_FUSIONS;
-    const double left_s = !late               ? budget_operations_left(&r->budget, now)
+    const bool joined = stage > RUN_FUSIONS;
+    const double left_s = !joined             ? budget_operations_left(&r->budget, now)
                           : r->budget.end > 0 ? r->budget.end - now
                                               : (double)INFINITY;
-    run_search_look(r, device, late ? stage - 1 : RUN_OPERATIONS, model_time(r), left_s);
-    return run_search_next(r, device, (wait && !late) || waits_for_none(r, device, left_s), left_s);
+    run_search_look(r, device, joined ? stage - 1 : RUN_OPERATIONS, model_time(r), left_s);
+    return run_search_next(r, device, (wait && !joined) || waits_for_none(r, device, left_s), left_s);
 }
 
 run_item *run_order_next(run *r, int device) {

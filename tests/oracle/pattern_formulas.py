@@ -426,8 +426,41 @@ def check_resized(tally):
     expect_none(tally, "resize to the same size", g.out(g.Exp(same)), "pool", "move:repeat")
 
 
+# scales or sizes, and for which axes: how places are computed, `scales` says
+SCALED = [
+    ("axes", [1.3, 1.7], None, {"axes": [3, 2]}), ("all axes", [1, 1, 1.7, 1.3], None, {"axes": [0, 1, 3, 2]}), ("in order", [1, 1, 1.7, 1.3], None, {}),
+    ("not larger", None, [8, 8], {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}),
+    ("not smaller", None, [8, 8], {"axes": [2, 3], "keep_aspect_ratio_policy": "not_smaller"}),
+]
+
+
+def interpolated(x, axis, scale, size):
+    at = np.clip((np.arange(size) + 0.5) / scale - 0.5, 0, x.shape[axis] - 1)
+    low = np.floor(at).astype(int)
+    part = (at - low).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
+    return np.take(x, low, axis) * (1 - part) + np.take(x, np.minimum(low + 1, x.shape[axis] - 1), axis) * part
+
+
+def check_scaled(tally):
+    """Interpolated by the scales of the entry it is what onnxruntime makes of it."""
+    for name, scales, sizes, attributes in SCALED:
+        x = np.random.default_rng(7).standard_normal((1, 2, 5, 7)).astype(np.float32)
+        g = Graph()
+        given = ["", g.const(scales)] if scales else ["", "", g.const(sizes, np.int64)]
+        y = g.Resize(g.input(x.shape), *given, mode="linear", **attributes)
+        entry = expect(tally, f"resize, {name}", g.out(y), "pool", "resize")
+        found = onnxruntime.InferenceSession(g.model().SerializeToString()).run(None, {g.inputs[0].name: x})[0]
+        if not tally.check(entry is not None and "scales" in entry, f"resize, {name}: no scales in {entry}"):
+            continue
+        made = x.astype(np.float64)
+        for axis, scale in enumerate(map(float, entry["scales"].split(","))):
+            made = interpolated(made, axis, scale, found.shape[axis])
+        tally.check(np.abs(made - found).max() < 1e-4, f"resize, {name}: by scales {entry['scales']} {np.abs(made - found).max()} off")
+
+
 def check(tally):
     check_resized(tally)
+    check_scaled(tally)
     check_gelu(tally)
     check_activations(tally)
     check_gated(tally)

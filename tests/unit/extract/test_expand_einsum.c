@@ -137,7 +137,7 @@ static void compute(const node *n) {
  */
 
 typedef struct plan {
-    char terms[TERMS][RANK + 1];
+    char terms[TERMS + 1][RANK + 1];
     int64_t dims[TERMS][RANK];
     int count;
 } plan;
