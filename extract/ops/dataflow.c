@@ -550,6 +550,17 @@ static void keep_outputs(flow_builder *b) {
     }
 }
 
+/* Tables of parts, and what parts compute of constants: no program finds it in the model, or computes it by that. */
+static void assume_made(dataflow *d) {
+    for (int k = 0; k < d->tensor_count; k++) {
+        dataflow_tensor *const row = &d->tensors[k];
+        const tensor *const t = row->t;
+        const bool told = t->info->val || dataflow_is_alias(row) || (t->producer && !t->producer->made);
+        if (row->kind == DATAFLOW_CONSTANT && t->source == TENSOR_NODE && !t->blob && !told)
+            row->kind = DATAFLOW_ASSUMED;
+    }
+}
+
 static int64_t row_bytes(const dataflow_tensor *t) {
     const info *i = t->t->info;
     const bool sized = i->form == INFO_TENSOR && i->rank >= 0 && dtype_get((dtype)t->type)->bits > 0;
@@ -574,17 +585,6 @@ static void add_memory(flow_builder *b) {
     d->activation_bytes = liveness_peak(&l, &d->peak);
 }
 
-/* Tables of parts, and what parts compute of constants: no program finds it in the model, or computes it by that. */
-static void assume_made(dataflow *d) {
-    for (int k = 0; k < d->tensor_count; k++) {
-        dataflow_tensor *const row = &d->tensors[k];
-        const tensor *const t = row->t;
-        const bool told = t->info->val || dataflow_is_alias(row) || (t->producer && !t->producer->made);
-        if (row->kind == DATAFLOW_CONSTANT && t->source == TENSOR_NODE && !t->blob && !told)
-            row->kind = DATAFLOW_ASSUMED;
-    }
-}
-
 const dataflow *dataflow_build(const catalog *c) {
     const model *m = c->model;
     flow_builder b = {.catalog = c, .arena = c->arena};
@@ -600,7 +600,7 @@ const dataflow *dataflow_build(const catalog *c) {
     for (int k = 0; k < m->main->input_count; k++) row_of(&b, m->main->inputs[k], type_of(&b, m->main->inputs[k]));
     order_region(&b, m->main);
     keep_outputs(&b);
-    add_memory(&b);
     assume_made(b.to);
+    add_memory(&b);
     return b.to;
 }
