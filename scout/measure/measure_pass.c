@@ -214,10 +214,14 @@ static void ask_to_hold(const measurement *m, lanes_rules *rules) {
     rules->learned = &learned;
 }
 
-/* It takes as long as a later pass itself. What a device counts of its clock is known with each block. */
+/* It takes as long as a later pass itself, and a driver renews it every tenth of a second: less of a load is not seen
+ * in it. What a device counts of its clock is known with each block. */
 static void read_telemetry(measurement *m, const lanes_lane *lane) {
-    const double unknown = (double)NAN;
-    if (m->pass.number == 1 || !(lane->clock_hz > 0)) {
+    static const double renewed_s = 0.1, often_s = 1;
+    static double last_s = -INFINITY;
+    const double unknown = (double)NAN, now_s = m->api->now(m->device);
+    if (!(lane->clock_hz > 0) || learned.hold_s >= renewed_s || now_s >= last_s + often_s) {
+        last_s = now_s;
         m->clock.telemetry(m->clock.context, &m->telemetry);
         return;
     }

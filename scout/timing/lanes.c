@@ -20,6 +20,7 @@ enum {
     MOST_PARTS = 64   /* so many recordings at most */
 };
 
+static const double boosted_s = 1e-3;                   /* so long a load is faster behind a rest */
 static const double hopeless = 2;                       /* one launch against the best one: nothing more is tried */
 static const double behind[RACE_ROUNDS] = {1.25, 1.08}; /* how far, after each round of the race */
 static const double lower_part = 0.25; /* where hardly a block is undisturbed, what disturbs only adds */
@@ -34,7 +35,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
         .block_s = host ? 1e-3 : 0.25e-3,
         .interval_s = 0.25e-3,
         .look_s = 0.02,
-        .quick_s = {host ? 0.5e-3 : 0.1e-3, host ? 0.5e-3 : 0.25e-3},
+        .quick_s = host ? 0.5e-3 : 0.25e-3,
         .rounds = host    ? 6
                   : first ? 4
                           : 2,
@@ -192,6 +193,13 @@ static uint32_t quick_launches(const lanes_lane *l, double quick_s) {
     return (uint32_t)fmin(fmax(wanted, 1), fmax(l->launches, whole_of(l)));
 }
 
+/* Of what is played. */
+static uint32_t quick_part(const lanes_lane *l, double quick_s) {
+    const uint32_t whole = whole_of(l);
+    const double wanted = quick_s / l->launch_s;
+    return part_of(whole > 1 ? fmin(wanted, whole) : wanted, whole);
+}
+
 static uint32_t intervals_of(const lanes_lane *l, uint32_t launches, double block_s) {
     const double wanted = block_s / (l->launch_s * launches);
     return (uint32_t)fmin(fmax(round(wanted), 1), INTERVALS);
@@ -250,10 +258,10 @@ typedef struct program { /* of one call of play: which sequences, and whose */
     double expected_s, lead_s; /* lead_s: of it, what does not count */
 } program;
 
-/* Adds a lane's block; false: there is no room, or it cannot be recorded (then it has failed). */
-static bool add_block(course *c, program *p, int lane, bool counts) {
+/* Adds a lane's block of so long; false: there is no room, or it cannot be recorded (then it has failed). */
+static bool add_block(course *c, program *p, int lane, double block_s, bool counts) {
     lanes_lane *l = &c->lanes[lane];
-    const uint32_t intervals = intervals_of(l, l->launches, c->rules->block_s);
+    const uint32_t intervals = intervals_of(l, l->launches, block_s);
     if (p->count + intervals > PLAYED) return false;
     for (uint32_t k = 0; k < intervals; k++) {
         const scout_answer answer =
@@ -270,16 +278,11 @@ static bool add_block(course *c, program *p, int lane, bool counts) {
 }
 
 /* The blocks of a program, in its order. */
-static void play(course *c, const program *p) {
+static scout_answer play(course *c, const program *p, scout_why *why) {
     double seconds[PLAYED], hz[PLAYED] = {0};
-    scout_why why;
-    const scout_answer answer = c->clock->play(c->clock->context, p->sequences, p->count, p->expected_s, seconds, &why);
+    if (p->count == 0) return SCOUT_OK;
+    const scout_answer answer = c->clock->play(c->clock->context, p->sequences, p->count, p->expected_s, seconds, why);
     if (answer == SCOUT_OK) clocks_of(c, hz, p->count);
-    for (int k = 0; answer != SCOUT_OK && k < c->count; k++) { /* which one it was, none can say */
-        if (!runs(&c->lanes[k])) continue;
-        c->lanes[k].why = why;
-        (void)fail(c, &c->lanes[k], answer);
-    }
     for (uint32_t n = 0, k = 0; answer == SCOUT_OK && n < p->block_count; n++) {
         const int lane = p->blocks[n].lane;
         const uint32_t first = k, intervals = p->blocks[n].intervals;
@@ -290,6 +293,16 @@ static void play(course *c, const program *p) {
             keep(c, lane, sum, (double)intervals * c->lanes[lane].launches, 0, mean_clock(&hz[first], intervals));
         else
             fail_timer(c, &c->lanes[lane], sum);
+    }
+    return answer;
+}
+
+/* Which one it was, none can say. */
+static void fail_all(course *c, scout_answer answer, const scout_why *why) {
+    for (int k = 0; answer != SCOUT_OK && k < c->count; k++) {
+        if (!runs(&c->lanes[k])) continue;
+        c->lanes[k].why = *why;
+        (void)fail(c, &c->lanes[k], answer);
     }
 }
 
@@ -302,15 +315,16 @@ static int lane_at(const course *c, int n) { return n < c->count ? n : 2 * c->co
 static double play_rounds(course *c, bool first) {
     const double longest = 10;
     program p = {.count = 0, .block_count = 0, .lead_s = 0};
+    scout_why why;
     for (int lane = 0; first && lane < c->count && !c->lost; lane++)
         if (runs(&c->lanes[lane]) && c->lanes[lane].launch_s * c->lanes[lane].launches < longest * c->rules->block_s)
-            add_block(c, &p, lane, false);
+            add_block(c, &p, lane, c->rules->block_s, false);
     for (int n = 0; n < 2 * c->count && !c->lost; n++) {
         const int lane = lane_at(c, n);
-        if (!runs(&c->lanes[lane]) || add_block(c, &p, lane, true)) continue;
+        if (!runs(&c->lanes[lane]) || add_block(c, &p, lane, c->rules->block_s, true)) continue;
         if (runs(&c->lanes[lane])) break; /* no room: blocks of this lane are too many for one call */
     }
-    if (p.count > 0 && !c->lost) play(c, &p);
+    if (!c->lost) fail_all(c, play(c, &p, &why), &why);
     return p.lead_s;
 }
 
@@ -496,13 +510,38 @@ static void drop_to(const course *c, int most) {
 }
 
 /* In one direction and back: what a neighbour leaves behind in a cache is not always the same neighbour's. */
+static int racer(const course *c, int number, int k) { return number % 2 ? c->count - 1 - k : k; }
+
+/* All in one call, and in as many as they need room for: a call of its own for each takes longer than its block. False:
+ * it failed, and each is to run alone, for then it is known which one it is. */
+static bool play_race(course *c, int number) {
+    program p = {.count = 0, .block_count = 0, .lead_s = 0};
+    scout_why why;
+    scout_answer answer = SCOUT_OK;
+    for (int k = 0; k < c->count && !c->lost && answer == SCOUT_OK; k++) {
+        const int lane = racer(c, number, k);
+        lanes_lane *l = &c->lanes[lane];
+        if (!runs(l)) continue;
+        if (number == 0) l->launches = quick_part(l, c->rules->quick_s);
+        if (p.count == 0) add_block(c, &p, lane, boosted_s, false);
+        if (add_block(c, &p, lane, c->rules->quick_s, true) || !runs(l)) continue;
+        answer = play(c, &p, &why);
+        p.count = p.block_count = 0, p.expected_s = 0;
+        k -= answer == SCOUT_OK; /* it had no room */
+    }
+    if (answer == SCOUT_OK && !c->lost) answer = play(c, &p, &why);
+    if (answer == SCOUT_LOST) fail_all(c, answer, &why);
+    return answer == SCOUT_OK || answer == SCOUT_LOST;
+}
+
 static void quick_round(course *c, int number) {
-    const double quick_s = c->rules->quick_s[number];
+    const double quick_s = c->rules->quick_s;
+    const bool played = plays(c) && play_race(c, number);
     for (int k = 0; k < c->count && !c->lost; k++) {
-        const int at = number % 2 ? c->count - 1 - k : k;
-        if (!runs(&c->lanes[at])) continue;
-        block(c, at, quick_launches(&c->lanes[at], quick_s), quick_s, true);
-        summarise(c, at);
+        const int lane = racer(c, number, k);
+        if (!runs(&c->lanes[lane])) continue;
+        if (!played) block(c, lane, quick_launches(&c->lanes[lane], quick_s), quick_s, true);
+        summarise(c, lane);
     }
 }
 

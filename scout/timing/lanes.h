@@ -19,11 +19,11 @@ typedef struct lanes_learned {
 /* All that the method fixes for one pass. */
 typedef struct lanes_rules {
     bool burst;
-    double block_s;                    /* of one lane in one round; at least one launch */
-    double interval_s;                 /* a block is made of intervals so long at least, each timed alone */
-    double look_s;                     /* a launch that takes longer is looked at once */
-    double quick_s[LANES_RACE_ROUNDS]; /* a block of the race */
-    int rounds;                        /* full rounds at least; with fewer undisturbed blocks a figure says so */
+    double block_s;    /* of one lane in one round; at least one launch */
+    double interval_s; /* a block is made of intervals so long at least, each timed alone */
+    double look_s;     /* a launch that takes longer is looked at once */
+    double quick_s;    /* a block of the race */
+    int rounds;        /* full rounds at least; with fewer undisturbed blocks a figure says so */
     int most_rounds;
     double precise;         /* rounds end when every lane's ratio is known to this within the pass (standard error) */
     double fall;            /* rounds count from where two take no more than so much longer than the two before */

@@ -19,8 +19,11 @@ static struct {
     uint32_t launches, intervals;
 } ran[BLOCKS];
 static int blocks, whole;
-static uint32_t asked, played; /* for recordings, and intervals */
-static double first_takes;     /* what is played first, of what it takes later */
+static uint32_t asked, played;   /* for recordings, and intervals */
+static double first_takes;       /* what is played first, of what it takes later */
+static int calls;                /* of play */
+static const noisy_load *flawed; /* it fails among others, and never alone */
+static bool plays;
 
 static scout_answer run(void *context, uint32_t launches, uint32_t intervals, double *seconds, scout_why *why) {
     noisy_load *load = context;
@@ -31,6 +34,28 @@ static scout_answer run(void *context, uint32_t launches, uint32_t intervals, do
     }
     const timing_subject subject = noisy_subject(load);
     return subject.run(subject.context, launches, intervals, seconds, why);
+}
+
+static scout_answer record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {
+    (void)why;
+    asked++;
+    ((noisy_load *)context)->recorded = launches;
+    *out = context;
+    return SCOUT_OK;
+}
+
+static scout_answer play(void *context, scout_sequence *const *sequences, uint32_t count, double expected_s,
+                         double *seconds, scout_why *why) {
+    UNIT_CHECK(context == &world && expected_s > 0);
+    calls++;
+    for (uint32_t k = 0; k < count; k++)
+        if ((noisy_load *)sequences[k] == flawed) return scout_say(why, SCOUT_FAILED, "error", "one of them failed");
+    for (uint32_t k = 0; k < count; k++, played++) {
+        noisy_load *const load = (noisy_load *)sequences[k];
+        UNIT_INT(noisy_subject(load).run(load, load->recorded, 1, &seconds[k], why), SCOUT_OK);
+        if (played == 0) seconds[k] *= first_takes;
+    }
+    return SCOUT_OK;
 }
 
 static uint32_t whole_of(void *context) {
@@ -45,6 +70,9 @@ static void begin(bool host) {
     rules = lanes_rules_of(&sustained, host, true);
     blocks = 0;
     asked = played = 0;
+    calls = 0;
+    flawed = NULL;
+    plays = false;
     first_takes = 1;
     whole = 1;
 }
@@ -53,11 +81,13 @@ static void load(int k, double launch_s) { loads[k] = noisy_load_of(&world, laun
 
 /* Lane 0 is the baseline where there is one. Seconds of the pass. */
 static double pass(int count, int baseline) {
-    const timing_clock clock = noisy_clock(&world);
+    timing_clock clock = noisy_clock(&world);
     const double began_s = world.now_s;
+    if (plays) clock.play = play;
     for (int k = 0; k < count; k++)
-        lanes[k] =
-            (lanes_lane){.subject = {.context = &loads[k], .run = run, .whole = whole_of}, .keep = k == baseline};
+        lanes[k] = (lanes_lane){
+            .subject = {.context = &loads[k], .run = run, .whole = whole_of, .record = plays ? record : NULL},
+            .keep = k == baseline};
     UNIT_CHECK(lanes_run(&clock, &rules, lanes, count, baseline, INFINITY));
     UNIT_CHECK(blocks < BLOCKS);
     return world.now_s - began_s;
@@ -75,8 +105,9 @@ static void near(double got, double want, double within) {
 
 /* ---- the race ---- */
 
-static void a_race_of_many_leaves_the_right_ones(void) {
+static void race_of_many(bool is_played) {
     begin(false);
+    plays = is_played;
     world.noise = 0.005;
     load(0, 1e-4);
     for (int k = 1; k < MOST; k++) load(k, 1e-4 * (0.9 + 0.004 * (double)((k * 37) % 63))); /* 37 * 46 = 1 of 63 */
@@ -89,6 +120,29 @@ static void a_race_of_many_leaves_the_right_ones(void) {
         UNIT_CHECK(lanes[k].raced_out || lanes[k].blocks >= (uint32_t)rules.rounds);
     }
     UNIT_CHECK(took_s < 0.5);
+}
+
+static void a_race_of_many_leaves_the_right_ones(void) { race_of_many(false); }
+
+/* In one call for each round of the race, and for each two full rounds: a call takes longer than a block. */
+static void a_race_is_played(void) {
+    race_of_many(true);
+    if (!UNIT_CHECK(calls > LANES_RACE_ROUNDS && calls <= LANES_RACE_ROUNDS + rules.most_rounds / 2))
+        printf("%d calls\n", calls);
+    UNIT_INT(blocks, 2 * MOST); /* looks */
+}
+
+/* Nothing tells which one of a race has failed. So each runs alone, and what is right stays. */
+static void a_race_that_fails_is_run_alone(void) {
+    begin(false);
+    plays = true;
+    load(0, 1e-4);
+    for (int k = 1; k < 8; k++) load(k, k == 5 ? 1.6e-4 : 1e-4 * (0.9 + 0.02 * k));
+    flawed = &loads[5];
+    pass(8, 0);
+    UNIT_CHECK(lanes[5].raced_out && lanes[5].answer == SCOUT_OK);
+    for (int k = 0; k < 8; k++) near(lanes[k].time_s, loads[k].launch_s, 0.03);
+    UNIT_CHECK(left_of(8) >= 2);
 }
 
 /* Rivals that are all slower than the baseline leave before the end; the best of them stays. */
@@ -334,25 +388,6 @@ static void it_ends_where_it_is_precise(void) {
 }
 
 /* ---- what is played ---- */
-
-static scout_answer record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {
-    (void)why;
-    asked++;
-    ((noisy_load *)context)->recorded = launches;
-    *out = context;
-    return SCOUT_OK;
-}
-
-static scout_answer play(void *context, scout_sequence *const *sequences, uint32_t count, double expected_s,
-                         double *seconds, scout_why *why) {
-    UNIT_CHECK(context == &world && expected_s > 0);
-    for (uint32_t k = 0; k < count; k++, played++) {
-        noisy_load *const load = (noisy_load *)sequences[k];
-        UNIT_INT(noisy_subject(load).run(load, load->recorded, 1, &seconds[k], why), SCOUT_OK);
-        if (played == 0) seconds[k] *= first_takes;
-    }
-    return SCOUT_OK;
-}
 
 /* A part of a long rotation is an interval, and each interval asks for the next part. A short one is whole, and so is
  * each where lanes run alone. */
@@ -648,6 +683,8 @@ static void a_jump_is_no_figure(void) {
 
 int main(void) {
     UNIT_RUN(a_race_of_many_leaves_the_right_ones);
+    UNIT_RUN(a_race_is_played);
+    UNIT_RUN(a_race_that_fails_is_run_alone);
     UNIT_RUN(the_best_rival_is_never_dropped);
     UNIT_RUN(a_crawling_one_costs_single_launches);
     UNIT_RUN(without_a_baseline_the_best_are_left);
