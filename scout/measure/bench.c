@@ -358,6 +358,8 @@ uint64_t bench_set_rotation_bytes(const bench_set *s) {
     return bytes;
 }
 
+bool bench_set_is_cold(const bench_set *s) { return s->cold; }
+
 double bench_set_resident_bytes(const bench_set *s) {
     double bytes = 0;
     for (uint32_t k = 0; k < s->op->tensor_count; k++)

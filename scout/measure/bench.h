@@ -27,6 +27,7 @@ bench_set *bench_set_new(const scout_device_api *api, scout_device *device, cons
 void bench_set_free(bench_set *s);
 uint64_t bench_set_rotation_bytes(const bench_set *s); /* that one rotation covers, of all tensors that rotate */
 uint32_t bench_set_copies(const bench_set *s);         /* of each tensor that rotates; 1: nothing does */
+bool bench_set_is_cold(const bench_set *s);            /* a rotation empties the cache */
 double bench_set_resident_bytes(const bench_set *s);   /* of one launch's bytes, those that do not rotate */
 /* New random inputs, a new reference (made when it is needed), and packed weights are packed again. first_only: of
  * the copies that a check runs on, the others stay. */
