@@ -10,9 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A round, in this order. What ran as usual may have thrown the program of FORGET out of the L2 cache: AGAIN is one
- * launch that brings it back. */
-enum { AGAIN, FORGET, BEHIND, USUAL, KINDS };
+/* A part of a round, in this order. What ran as usual may have thrown the program of FORGET out of the L2 cache: AGAIN
+ * is one launch that brings it back. */
+enum { AGAIN, FORGET, BEHIND, KINDS };
+enum { PARTS = 3, MOST = PARTS * KINDS + 1 };
 
 /* One round more than is counted, for its memory and the clock. */
 enum { EACH = 3, ROUNDS = EACH + 1 };
@@ -41,59 +42,81 @@ static bool can(const measurement *m) {
            (m->api->has_graphs || bytes_of(&m->op) <= most_bytes);
 }
 
-/* Where copies rotate, each round has its own, which none before it has left in a cache. */
-static scout_answer record_round(measure_row *row, scout_forget what, const uint32_t *launches, scout_sequence **of,
-                                 scout_why *why) {
+typedef struct part { /* of what is forgotten */
+    scout_forget what;
+    double share; /* of it, that a model's launches find forgotten */
+    uint32_t launches[KINDS];
+} part;
+
+/* One play of all rounds; in each there are all parts, and at its end the launches as they are timed. */
+typedef struct rounds {
+    part parts[PARTS];
+    int part_count;
+    scout_sequence *list[ROUNDS * MOST];
+    double seconds[ROUNDS * MOST];
+} rounds;
+
+static int each_round(const rounds *r) { return r->part_count * KINDS + 1; }
+
+static scout_answer record_round(measure_row *row, const rounds *r, scout_sequence **of, scout_why *why) {
     scout_answer answer = SCOUT_OK;
-    for (int kind = AGAIN; kind <= BEHIND && answer == SCOUT_OK; kind++)
-        answer = bench_plan_record_forgotten(row->plan, what, launches[kind], kind != BEHIND, &of[kind], why);
-    return answer == SCOUT_OK ? bench_plan_recorded(row->plan, launches[USUAL], &of[USUAL], why) : answer;
-}
-
-static bool are_alike(const double *x, double middle) {
-    for (int k = 0; k < EACH; k++)
-        if (!(x[k] < alike * middle && middle < alike * x[k])) return false;
-    return true;
-}
-
-/* Not a number: it is not known. */
-static double fetch_of(measurement *m, measure_row *row, scout_forget what, scout_answer *answer, scout_why *why) {
-    const bool is_long = what == SCOUT_FORGET_PROGRAM || row->lane.launch_s >= longest_s[SCOUT_FORGET_PROGRAM];
-    const uint32_t n = is_long ? FEW : MANY, launches[KINDS] = {1, n, n, row->lane.launches};
-    scout_sequence *list[ROUNDS * KINDS] = {NULL};
-    double seconds[ROUNDS * KINDS], each[EACH], middle[KINDS];
-    const int recorded = bench_set_is_cold(m->set) ? ROUNDS : 1;
-    *answer = SCOUT_OK;
-    for (int k = 0; k < recorded && *answer == SCOUT_OK; k++)
-        *answer = record_round(row, what, launches, &list[k * KINDS], why);
-    for (int k = recorded; k < ROUNDS; k++) memcpy(&list[k * KINDS], list, KINDS * sizeof list[0]);
-    if (*answer == SCOUT_OK) *answer = m->api->play(m->device, list, ROUNDS * KINDS, seconds, why);
-    for (int k = 0; k < recorded * KINDS && *answer != SCOUT_LOST; k++)
-        if (list[k] && k % KINDS != USUAL) m->api->drop(m->device, list[k]); /* that is the plan's */
-    for (int kind = FORGET; kind < KINDS && *answer == SCOUT_OK; kind++) {
-        for (int k = 0; k < EACH; k++) each[k] = seconds[(k + 1) * KINDS + kind] / launches[kind];
-        middle[kind] = stats_median(each, EACH);
-        if (!are_alike(each, middle[kind])) return NAN;
+    for (int k = 0; k < r->part_count * KINDS && answer == SCOUT_OK; k++) {
+        const part *p = &r->parts[k / KINDS];
+        const int kind = k % KINDS;
+        answer = bench_plan_record_forgotten(row->plan, p->what, p->launches[kind], kind != BEHIND, &of[k], why);
     }
-    return *answer == SCOUT_OK ? middle[BEHIND] - middle[FORGET] - middle[USUAL] : NAN;
+    return answer == SCOUT_OK ? bench_plan_recorded(row->plan, row->lane.launches, &of[r->part_count * KINDS], why)
+                              : answer;
+}
+
+/* Where copies rotate, each round has its own, which none before it has left in a cache. */
+static scout_answer play_rounds(measurement *m, measure_row *row, rounds *r, scout_why *why) {
+    const int each = each_round(r), recorded = bench_set_is_cold(m->set) ? ROUNDS : 1;
+    scout_answer answer = SCOUT_OK;
+    for (int k = 0; k < recorded && answer == SCOUT_OK; k++) answer = record_round(row, r, &r->list[k * each], why);
+    for (int k = recorded; k < ROUNDS; k++) memcpy(&r->list[k * each], r->list, (size_t)each * sizeof r->list[0]);
+    if (answer == SCOUT_OK) answer = m->api->play(m->device, r->list, (uint32_t)(ROUNDS * each), r->seconds, why);
+    for (int k = 0; k < recorded * each && answer != SCOUT_LOST; k++)
+        if (r->list[k] && k % each != each - 1) m->api->drop(m->device, r->list[k]); /* that is the plan's */
+    return answer;
+}
+
+/* Of the launches that lie there in each round; not a number: they differ too much. */
+static double middle_at(const rounds *r, int at, uint32_t launches) {
+    double each[EACH];
+    for (int k = 0; k < EACH; k++) each[k] = r->seconds[(k + 1) * each_round(r) + at] / launches;
+    const double middle = stats_median(each, EACH);
+    for (int k = 0; k < EACH; k++)
+        if (!(each[k] < alike * middle && middle < alike * each[k])) return NAN;
+    return middle;
+}
+
+static void add_part(rounds *r, scout_forget what, double share, bool is_long) {
+    const uint32_t n = is_long || what == SCOUT_FORGET_PROGRAM ? FEW : MANY;
+    if (share != 0) r->parts[r->part_count++] = (part){what, share, {[AGAIN] = 1, [FORGET] = n, [BEHIND] = n}};
 }
 
 /* Program and tensors are forgotten one by one: what fills the L2 cache in place of distant tensors also throws the
- * program out of it, and a model hardly does that. A change of kernels takes time by itself, which is in both. */
+ * program out of it, and a model hardly does that. A change of kernels takes time by itself, which is in both. Not a
+ * number: it is not known. */
 static double fetch_in_graphs(measurement *m, measure_row *row, scout_answer *answer, scout_why *why) {
     const double launch_s = row->lane.launch_s, handed = m->request->operation->handed;
-    const bool program =
-        launch_s < longest_s[SCOUT_FORGET_PROGRAM] && m->op.bytes_read + m->op.bytes_written <= most_bytes;
-    const struct {
-        scout_forget what;
-        double share;
-    } parts[] = {{SCOUT_FORGET_PROGRAM, program ? 1 : 0},
-                 {SCOUT_FORGET_TENSORS, handed},
-                 {SCOUT_FORGET_NOTHING, program ? -handed : 0}};
-    double sum_s = program || handed > 0 ? 0 : NAN;
+    const bool is_long = launch_s >= longest_s[SCOUT_FORGET_PROGRAM];
+    const bool program = !is_long && m->op.bytes_read + m->op.bytes_written <= most_bytes;
+    rounds r = {.part_count = 0};
+    double sum_s = 0;
+    add_part(&r, SCOUT_FORGET_PROGRAM, program ? 1 : 0, is_long);
+    add_part(&r, SCOUT_FORGET_TENSORS, handed, is_long);
+    add_part(&r, SCOUT_FORGET_NOTHING, program ? -handed : 0, is_long);
     *answer = SCOUT_OK;
-    for (size_t k = 0; k < sizeof parts / sizeof parts[0] && *answer == SCOUT_OK && isfinite(sum_s); k++)
-        if (parts[k].share != 0) sum_s += parts[k].share * fetch_of(m, row, parts[k].what, answer, why);
+    if (r.part_count > 0) *answer = play_rounds(m, row, &r, why);
+    if (r.part_count == 0 || *answer != SCOUT_OK) return NAN;
+    const double usual_s = middle_at(&r, r.part_count * KINDS, row->lane.launches);
+    for (int k = 0; k < r.part_count; k++) {
+        const part *p = &r.parts[k];
+        const double forget_s = middle_at(&r, k * KINDS + FORGET, p->launches[FORGET]);
+        sum_s += p->share * (middle_at(&r, k * KINDS + BEHIND, p->launches[BEHIND]) - forget_s - usual_s);
+    }
     return sum_s;
 }
 

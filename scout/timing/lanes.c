@@ -35,7 +35,7 @@ lanes_rules lanes_rules_of(const regime *r, bool host, bool first) {
         .block_s = host ? 1e-3 : 0.25e-3,
         .interval_s = 0.25e-3,
         .look_s = 0.02,
-        .quick_s = host ? 0.5e-3 : 0.25e-3,
+        .quick_s = host ? 0.5e-3 : 0.1e-3,
         .rounds = host    ? 6
                   : first ? 4
                           : 2,

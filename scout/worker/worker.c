@@ -233,6 +233,12 @@ static void serve(worker *w, frames_reader *reader, worker_end *end, status *st)
     }
 }
 
+/* Nothing is waited for. */
+static void leave(status_code code) {
+    fflush(NULL);
+    _exit((int)code);
+}
+
 status_code worker_run(const worker_options *options, status *st) {
     worker w = {.out = options->out};
     worker_end end = {.answer = SCOUT_OK};
@@ -249,12 +255,10 @@ status_code worker_run(const worker_options *options, status *st) {
     } else {
         *st = end.st;
     }
+    if (w.device && w.api->has_graphs) leave(st->code); /* a driver gives back all, faster than its libraries do */
     if (end.answer != SCOUT_LOST) {
         worker_jobs_forget(&w);
-        if (!worker_ahead_end(&w)) { /* what a library is at may take a second more, and nothing is waited for */
-            fflush(NULL);
-            _exit((int)st->code);
-        }
+        if (!worker_ahead_end(&w)) leave(st->code); /* what a library is at may take a second more */
     }
     if (w.device && end.answer != SCOUT_LOST) w.api->close(w.device);
     frames_reader_free(&reader);
