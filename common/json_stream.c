@@ -116,17 +116,19 @@ void json_stream_int(json_stream *s, const char *key, int64_t x) {
 void json_stream_real(json_stream *s, const char *key, double x) {
     if (!isfinite(x)) fail(s, "a number is not finite");
     if (!begin_value(s, key)) return;
-    char digits[320];         /* the compiler cannot know that %g needs 25 of them */
-    int least = 6, most = 17; /* digits: the fewest that read back as the same number; more always do where fewer did */
+    char digits[320]; /* the compiler cannot know that %g needs 25 of them */
+    /* The fewest digits that read back as the same number; more always do where fewer did. What was measured needs
+     * nearly all of them, and what was chosen few. */
+    int least = 6, most = 17, tried = 15, printed = 0;
     while (least < most) {
-        const int middle = (least + most) / 2;
-        snprintf(digits, sizeof digits, "%.*g", middle, x);
+        snprintf(digits, sizeof digits, "%.*g", printed = tried, x);
         if (strtod(digits, NULL) == x)
-            most = middle;
+            most = tried;
         else
-            least = middle + 1;
+            least = tried + 1;
+        tried = (least + most) / 2;
     }
-    snprintf(digits, sizeof digits, "%.*g", most, x);
+    if (printed != most) snprintf(digits, sizeof digits, "%.*g", most, x);
     if (!strpbrk(digits, ".e")) memcpy(digits + strlen(digits), ".0", 3); /* a real stays one for every reader */
     put(s, digits);
 }

@@ -145,7 +145,8 @@ static void keep(tuning *t, json_t *found, const char *card) {
     json_builder b = {0};
     json_put_text(&b, found, "card", card);
     for (int k = SOURCES - 1; k >= 0; k--)
-        if (sources[k].race) (void)cache_put(&t->cache, key_of(t, &sources[k], card), found, &ignored);
+        if (sources[k].race)
+            (void)cache_put(&t->cache, (const char *[]){key_of(t, &sources[k], card)}, 1, found, &ignored);
 }
 
 /* ---- what it says ---- */

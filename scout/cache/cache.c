@@ -334,28 +334,20 @@ static bool write_all(int fd, const char *data, size_t n) {
 }
 
 /* The whole file's text; malloc'ed. NULL: no memory, or a value that cannot be written. */
-static char *entry_text(const char *key, const json_t *value, size_t *size) {
-    char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    char *front = dump ? opening(key, XXH3_64bits(dump, strlen(dump))) : NULL;
+/* `dump`: its value, which the checksum is of. */
+static char *entry_text(const char *key, const char *dump, uint64_t checksum, size_t *size) {
+    char *front = opening(key, checksum);
     char *text = NULL;
-    int n = front ? asprintf(&text, "%s%s}\n", front, dump) : -1;
+    const int n = front ? asprintf(&text, "%s%s}\n", front, dump) : -1;
     free(front);
-    free(dump);
     if (n < 0) return NULL;
     *size = (size_t)n;
     return text;
 }
 
-bool cache_put(const cache *c, const char *key, const json_t *value, status *st) {
-    char path[PATH_MAX], temp[PATH_MAX];
-    if (!c->folder || c->read_only) return true; /* cache_open has told */
-    size_t size = 0;
-    char *text = entry_text(key, value, &size);
-    if (!text || size > MAX_ENTRY_BYTES || !entry_path(c, key, path, sizeof path)) {
-        status_set(st, STATUS_ENVIRONMENT, "a result is not cached: %s", text ? "too large" : "it cannot be written");
-        free(text);
-        return false;
-    }
+/* What is said of a file that could not be written: 0, or an error. */
+static int put_file(const cache *c, const char *path, const char *text, size_t size) {
+    char temp[PATH_MAX];
     int error = 0;
     /* a second attempt, as the folder may just have been cleared */
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -374,9 +366,33 @@ bool cache_put(const cache *c, const char *key, const json_t *value, status *st)
         temp[strlen(c->folder) + 1 + strlen(c->device)] = 0;
         files_make_folders(temp, &ignored);
     }
+    return error;
+}
+
+static bool put_entry(const cache *c, const char *key, const char *dump, uint64_t checksum, status *st) {
+    char path[PATH_MAX];
+    size_t size = 0;
+    char *text = entry_text(key, dump, checksum, &size);
+    if (!text || size > MAX_ENTRY_BYTES || !entry_path(c, key, path, sizeof path)) {
+        status_set(st, STATUS_ENVIRONMENT, "a result is not cached: %s", text ? "too large" : "it cannot be written");
+        free(text);
+        return false;
+    }
+    const int error = put_file(c, path, text, size);
     free(text);
     if (error) status_set(st, STATUS_ENVIRONMENT, "a result is not cached: %s: %s", path, strerror(error));
     return error == 0;
+}
+
+bool cache_put(const cache *c, const char *const *keys, int count, const json_t *value, status *st) {
+    if (!c->folder || c->read_only) return true; /* cache_open has told */
+    char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (!dump) return status_fail(st, STATUS_ENVIRONMENT, "a result is not cached: it cannot be written");
+    const uint64_t checksum = XXH3_64bits(dump, strlen(dump));
+    bool good = true;
+    for (int k = 0; k < count && good; k++) good = put_entry(c, keys[k], dump, checksum, st);
+    free(dump);
+    return good;
 }
 
 /* ---- what there is ---- */

@@ -24,8 +24,8 @@ bool cache_default_folder(char *path, size_t room); /* what NULL stands for ther
 
 /* The caller's object, or NULL: a miss; `note` gets a line where an entry was there but could not be used ("" else). */
 json_t *cache_get(const cache *c, const char *key, char *note, size_t room);
-/* Stores a value (borrowed) under the key. A failure is told and harms nothing. */
-bool cache_put(const cache *c, const char *key, const json_t *value, status *st);
+/* Stores a value (borrowed) under each key. A failure is told and harms nothing. */
+bool cache_put(const cache *c, const char *const *keys, int count, const json_t *value, status *st);
 /* Brings the folder (of all device classes) under its limit and takes away what writers that died have left; called
  * once at the end of a run. */
 void cache_trim(const cache *c);

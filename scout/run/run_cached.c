@@ -70,13 +70,14 @@ void run_cached_store(run *r) {
         run_item *i = &r->items[k];
         status st = {0};
         if (!i->changed || !report_may_serve(i->measurement, true)) continue;
-        const char *cards[] = {json_string_value(json_object_get(i->measurement, "card")), NULL};
-        json_t *plain = r->left_known ? figures_without_fetch(i->measurement) : NULL;
-        for (int n = 0; n < 2 && st.code == STATUS_OK; n++)
-            if (!cache_put(&r->cache, key_of(r, i, cut, r->left_known, cards[n]), i->measurement, &st) ||
-                (plain && !cache_put(&r->cache, key_of(r, i, cut, false, cards[n]), plain, &st)))
-                run_warn(r, "%s", st.text);
-        json_decref(plain);
+        const char *const card = json_string_value(json_object_get(i->measurement, "card"));
+        const char *const own[] = {key_of(r, i, cut, r->left_known, card), key_of(r, i, cut, r->left_known, NULL)};
+        const char *const plain[] = {key_of(r, i, cut, false, card), key_of(r, i, cut, false, NULL)};
+        json_t *without = r->left_known ? figures_without_fetch(i->measurement) : NULL;
+        if (!cache_put(&r->cache, own, 2, i->measurement, &st) ||
+            (without && !cache_put(&r->cache, plain, 2, without, &st)))
+            run_warn(r, "%s", st.text);
+        json_decref(without);
         i->changed = false;
     }
 }

@@ -109,7 +109,7 @@ static void store(run *r, run_device *d) {
     json_put_real(&b, entry, "budget_s", d->budget_s);
     entry = json_finish(&b, entry, &st);
     key_of(r, d, key, sizeof key);
-    if (entry) cache_put(&r->cache, key, entry, &st);
+    if (entry) cache_put(&r->cache, (const char *[]){key}, 1, entry, &st);
     if (st.code != STATUS_OK) run_warn(r, "%s", st.text);
     d->kept = d->kept || st.code == STATUS_OK;
     json_decref(entry);

@@ -145,11 +145,12 @@ void run_files_resume(run *r) {
     }
 }
 
-/* The same bytes are not written again: a second run of a whole model takes no time for its disk. */
-static bool is_there(const char *path, const json_t *report) {
+/* The same bytes are not written again: a second run of a whole model takes no time for its disk. What this run has
+ * measured is new. */
+static bool is_there(const run_item *i, const char *path, const json_t *report) {
     const json_limits limits = {.bytes = REPORT_BYTES};
     status st = {0};
-    if (access(path, F_OK) != 0) return false;
+    if (i->source == RUN_MEASURED || access(path, F_OK) != 0) return false;
     json_t *old = json_read(path, &limits, &st);
     const bool same = old && json_equal(old, report);
     json_decref(old);
@@ -179,7 +180,7 @@ static bool make_report(run *r, const run_item *i, double model_us, char **path,
     *path = report_path(r, i);
     *report = json_finish(&b, report_build(&in, &b), &st);
     if (!*path || !*report) note_failure(r, &st);
-    if (*path && *report && !is_there(*path, *report)) {
+    if (*path && *report && !is_there(i, *path, *report)) {
         forget_whole(r, i);
         return true;
     }

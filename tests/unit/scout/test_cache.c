@@ -44,7 +44,7 @@ static json_t *value_of(int k) {
 
 static bool put(const cache *c, const char *key, int k) {
     json_t *value = value_of(k);
-    const bool good = cache_put(c, key, value, &st);
+    const bool good = cache_put(c, &key, 1, value, &st);
     json_decref(value);
     return good;
 }

@@ -50,7 +50,7 @@ static void hits_are_what_was_put(void) {
     UNIT_CHECK(value && room && took_s && mkdtemp(top) && cache_open(&c, top, "device-0123456789", 0, &st));
     for (int k = 0; k < hits; k++) {
         snprintf(key, sizeof key, "operation %d", k);
-        UNIT_CHECK(cache_put(&c, key, value, &st));
+        UNIT_CHECK(cache_put(&c, (const char *[]){key}, 1, value, &st));
     }
     for (int k = 0; k < hits; k++) {
         snprintf(key, sizeof key, "operation %d", k);
