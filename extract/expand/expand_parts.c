@@ -98,25 +98,29 @@ tensor *const *part_make(expansion *x, const step *s) {
 }
 
 void part_end(expansion *x, const step *s) {
-    node *n = &x->last;
-    arena *a = x->e->m->arena;
-    become(n, s->domain ? s->domain : "", s->op_type);
-    n->in = arena_array(a, tensor *, STEP_INPUTS);
-    memcpy(n->in, s->in, sizeof s->in);
-    for (n->in_count = STEP_INPUTS; n->in_count > 0 && !n->in[n->in_count - 1];) n->in_count--;
-    n->out_count = s->outputs ? s->outputs : 1;
-    set_attrs(a, n, s->attrs, (int)(sizeof s->attrs / sizeof *s->attrs));
+    part_make(x, s);
+    part_end_made(x);
 }
 
-void part_end_made(expansion *x, const step *made) {
+void part_end_made(expansion *x) {
     const tensor *const given = part_out(x, 0);
+    node *const n = &x->last;
+    if (x->made_count == 0) x->failed = true;
     if (x->failed) return;
-    if (x->made_count > 0) {
-        const info *is = x->made[--x->made_count]->out[0]->info;
-        x->tensor_count--; /* made by it */
-        x->failed = !given || !info_same_shape(given->info, is) || given->info->type != is->type;
-    }
-    part_end(x, made);
+    const node *const made = x->made[--x->made_count];
+    const info *const is = made->out[0]->info;
+    x->tensor_count -= made->out_count; /* the last ones */
+    x->failed = !given || !info_same_shape(given->info, is) || given->info->type != is->type;
+    n->domain = made->domain, n->op_type = made->op_type, n->opset = made->opset, n->def = made->def;
+    n->in = made->in, n->in_count = made->in_count;
+    n->attrs = made->attrs, n->attr_count = made->attr_count;
+    n->out_count = made->out_count;
+}
+
+void part_like_node(expansion *x, step *s) {
+    const int most = (int)(sizeof s->attrs / sizeof *s->attrs), count = x->n->attr_count;
+    if (count > most) x->failed = true;
+    for (int k = 0; k < count && k < most; k++) s->attrs[k] = x->n->attrs[k];
 }
 
 tensor *part_in(const expansion *x, int i) { return i >= 0 && i < x->n->in_count ? x->n->in[i] : NULL; }
@@ -129,6 +133,47 @@ int64_t tensor_dim(const tensor *t, int axis) {
 }
 
 int64_t tensor_count(const tensor *t) { return tensor_rank(t) >= 0 ? info_count(t->info) : 0; }
+
+static bool is_of_softmax(const node *n) {
+    static const char *const names[] = {"Softmax", "Exp", "ReduceMax"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (graph_is(n, names[k])) return true;
+    return false;
+}
+
+/* Through what keeps the shape, against the flow of data or with it; the budget is that of all ways together. */
+static bool softmax_above(const tensor *t, int *budget) {
+    const node *const n = t->producer;
+    if (!n || --*budget < 0) return false;
+    if (is_of_softmax(n)) return true;
+    for (int k = 0; k<n->in_count && * budget> 0; k++) {
+        const tensor *const in = n->in[k];
+        if (in && info_same_shape(t->info, in->info) && softmax_above(in, budget)) return true;
+    }
+    return false;
+}
+
+static bool softmax_below(const tensor *t, int *budget) {
+    for (int k = 0; k < t->user_count && --*budget >= 0; k++) {
+        const node *const n = t->users[k];
+        const tensor *const out = n->out_count > 0 ? n->out[0] : NULL;
+        if (is_of_softmax(n)) return true;
+        if (out && info_same_shape(t->info, out->info) && softmax_below(out, budget)) return true;
+    }
+    return false;
+}
+
+bool part_beside_softmax(const expansion *x) {
+    enum { NEAR = 24 };
+    int budget = NEAR;
+    const tensor *const out = part_out(x, 0);
+    if (out && softmax_below(out, &budget)) return true;
+    for (int k = 0; k < x->n->in_count; k++) {
+        budget = NEAR;
+        if (part_in(x, k) && softmax_above(part_in(x, k), &budget)) return true;
+    }
+    return false;
+}
 
 tensor *part_do(expansion *x, const char *op_type, tensor *a, tensor *b) {
     return *part_make(x, &(step){.op_type = op_type, .in = {a, b}});
@@ -163,6 +208,7 @@ tensor *const *part_split(expansion *x, tensor *t, int axis, int parts, const in
 }
 
 tensor *part_reshaped(expansion *x, tensor *t, int rank, const int64_t *dims) {
+    if (tensor_rank(t) == rank && memcmp(t->info->dims, dims, (size_t)rank * sizeof *dims) == 0) return t;
     return *part_make(x, &(step){.op_type = "Reshape", .in = {t, part_numbers(x, "shape", rank, dims)}});
 }
 

@@ -43,6 +43,8 @@ tensor *part_out(const expansion *x, int i);
 int tensor_rank(const tensor *t);              /* -1 where not known */
 int64_t tensor_dim(const tensor *t, int axis); /* counted from the end where negative; 0: there is none */
 int64_t tensor_count(const tensor *t);         /* 0 where not known */
+/* A softmax near it may make it part of an attention. */
+bool part_beside_softmax(const expansion *x);
 
 /* ---- what its parts have ---- */
 tensor *part_tensor(expansion *x, const char *name, tensor_source source, const info *is);
@@ -59,6 +61,7 @@ attr text_attr(const char *name, const char *s);
 attr real_attr(const char *name, double f);
 
 /* ---- parts ---- */
+void part_like_node(expansion *x, step *s); /* with the node's attributes */
 /* Without outputs once a part did not fit: those that follow do not either. */
 tensor *const *part_make(expansion *x, const step *s);
 tensor *part_do(expansion *x, const char *op_type, tensor *a, tensor *b); /* b: NULL where it has one input */
@@ -69,8 +72,9 @@ tensor *part_reshaped(expansion *x, tensor *t, int rank, const int64_t *dims);
 tensor *const *part_split(expansion *x, tensor *t, int axis, int parts, const int64_t *sizes);
 
 /* ---- the last one ---- */
-void part_end(expansion *x, const step *s);           /* what the node becomes */
+/* What the node becomes; one that does not make the node's first output is no part of it. */
+void part_end(expansion *x, const step *s);
+void part_end_made(expansion *x);                     /* the part that was made last */
 void part_end_reshaped(expansion *x, tensor *t);      /* t in the shape of the node's first output */
-void part_end_made(expansion *x, const step *made);   /* it becomes the part that was made last */
 void part_leave_out(expansion *x, int i);             /* an input that the last part has no more */
 void part_give(expansion *x, int slot, tensor *made); /* the output of the node is what that part makes */

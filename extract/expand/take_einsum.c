@@ -16,13 +16,9 @@ typedef struct term { /* an operand, or what was made of some; the tensor become
 typedef struct sum {
     expansion *x;
     equation e;
-    step last; /* the last part so far */
 } sum;
 
-static tensor *make(sum *s, const step *made) {
-    s->last = *made;
-    return *part_make(s->x, made);
-}
+static tensor *make(sum *s, const step *made) { return *part_make(s->x, made); }
 
 /* Letters, in an order. */
 static void append(equation_term *to, int letter) {
@@ -37,10 +33,7 @@ static void set_dims(const sum *s, term *t) {
     for (int k = 0; k < t->is.rank; k++) t->dims[k] = s->e.size[t->is.letters[k]];
 }
 
-static void reshape(sum *s, term *t, int rank, const int64_t *dims) {
-    if (tensor_rank(t->t) == rank && memcmp(t->t->info->dims, dims, (size_t)rank * sizeof *dims) == 0) return;
-    t->t = make(s, &(step){.op_type = "Reshape", .in = {t->t, part_numbers(s->x, "shape", rank, dims)}});
-}
+static void reshape(sum *s, term *t, int rank, const int64_t *dims) { t->t = part_reshaped(s->x, t->t, rank, dims); }
 
 static void transpose(sum *s, term *t, const equation_term *to) {
     int64_t *perm;
@@ -224,23 +217,19 @@ static bool comes_first(const sum *s, const term *a, const term *b) {
     return true;
 }
 
-/* A softmax near it makes it part of an attention, which is known by its letters. */
-static bool beside_softmax(const expansion *x) {
-    enum { NEAR = 6 };
-    static const char *const names[] = {"Softmax", "Exp", "ReduceMax"};
-    for (int i = -1; i < x->n->in_count; i++) {
-        const tensor *t = i < 0 ? part_out(x, 0) : part_in(x, i);
-        for (int far = 0; far < NEAR && t; far++) {
-            const node *next = i >= 0 ? t->producer : NULL;
-            for (int k = 0; i < 0 && k < t->user_count; k++) next = t->users[k];
-            if (!next || next->out_count < 1) break;
-            for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-                if (strcmp(next->op_type, names[k]) == 0) return true;
-            const tensor *const then = i >= 0 ? (next->in_count > 0 ? next->in[0] : NULL) : next->out[0];
-            t = then && info_same_shape(t->info, then->info) ? then : NULL;
+/* Scores or values of an attention, which is known by its letters: rows of the one meet rows of the other. */
+static bool may_be_attention(const sum *s) {
+    const equation *e = &s->e;
+    bool own[2] = {false, false}, contracts = false;
+    if (e->count != 2) return false;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < e->in[k].rank; i++) {
+            const int letter = e->in[k].letters[i];
+            const bool both = equation_has(&e->in[1 - k], letter), kept = equation_has(&e->out, letter);
+            own[k] |= kept && !both;
+            contracts |= both && !kept;
         }
-    }
-    return false;
+    return own[0] && own[1] && contracts && part_beside_softmax(s->x);
 }
 
 static bool has_work(const sum *s) {
@@ -271,7 +260,7 @@ static bool is_plain(const sum *s) {
 
 void take_einsum(expansion *x) {
     sum s = {.x = x};
-    x->failed = x->failed || !equation_read(x->n, &s.e) || !has_work(&s) || beside_softmax(x);
+    x->failed = x->failed || !equation_read(x->n, &s.e) || !has_work(&s) || may_be_attention(&s);
     if (x->failed || is_plain(&s)) return;
     term made = operand(&s, 0), next;
     for (int k = 1; k < s.e.count; k++) {
@@ -287,6 +276,8 @@ void take_einsum(expansion *x) {
     transpose(&s, &made, &order);
     const tensor *const out = part_out(x, 0);
     if (out) reshape(&s, &made, tensor_rank(out), out->info->dims);
-    if (x->made_count == 0) s.last = (step){.op_type = "Identity", .in = {part_in(x, 0)}};
-    part_end_made(x, &s.last);
+    if (x->made_count == 0)
+        part_end(x, &(step){.op_type = "Identity", .in = {part_in(x, 0)}});
+    else
+        part_end_made(x);
 }

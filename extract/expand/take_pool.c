@@ -9,9 +9,8 @@ void take_masked_pool(expansion *x) {
     enum { INPUT, MASK };
     tensor *const in = part_in(x, INPUT), *const mask = part_in(x, MASK);
     step pool = {.op_type = "MaxPool"};
-    const int most = (int)(sizeof pool.attrs / sizeof *pool.attrs), count = x->n->attr_count;
-    if (count > most || !mask) x->failed = true;
-    for (int k = 0; k < count && k < most; k++) pool.attrs[k] = x->n->attrs[k];
+    if (!mask) x->failed = true;
+    part_like_node(x, &pool);
     const int64_t left = 0;
     const info *const none = mask ? info_of_ints(x->e->m->arena, mask->info->type, 0, info_no_dims, &left, 1) : NULL;
     tensor *const out = *part_make(x, &(step){.op_type = "Equal", .in = {mask, part_constant(x, "out", none)}});

@@ -1,6 +1,169 @@
-/* Products that quantise their input by themselves. */
+/* Products whose batches broadcast in part, and those that quantise their input by themselves. */
 #include "extract/expand/expand_parts.h"
 #include "extract/expand/takes.h"
+
+#include "common/checked.h"
+
+#include <string.h>
+
+enum { LEFT, RIGHT, SIDES, WIDEST = INFO_MAX_RANK };
+
+typedef struct batches { /* as the output has them */
+    expansion *x;
+    int rank;
+    int64_t dims[SIDES][WIDEST], out[WIDEST];
+    int order[WIDEST], kept; /* axes that stay a batch come first; the others become rows of the left side */
+} batches;
+
+static bool read_batches(batches *b, tensor *const sides[SIDES]) {
+    b->rank = 0;
+    for (int s = 0; s < SIDES; s++) {
+        const int rank = tensor_rank(sides[s]) - 2;
+        if (rank < 0) return false;
+        if (rank > b->rank) b->rank = rank;
+    }
+    for (int k = 0; k < b->rank; k++) {
+        for (int s = 0; s < SIDES; s++) {
+            const int at = k - b->rank + tensor_rank(sides[s]) - 2;
+            b->dims[s][k] = at < 0 ? 1 : tensor_dim(sides[s], at);
+        }
+        b->out[k] = b->dims[LEFT][k] == 1 ? b->dims[RIGHT][k] : b->dims[LEFT][k];
+        b->order[k] = k;
+    }
+    return true;
+}
+
+/* Whether a side has a matrix for some of these axes, but not for all. */
+static bool is_partial(const batches *b, int side, int axes) {
+    int64_t own = 1, all = 1;
+    for (int k = 0; k < axes; k++) {
+        own = checked_mul(own, b->dims[side][b->order[k]]);
+        all = checked_mul(all, b->out[b->order[k]]);
+    }
+    return own != 1 && own != all;
+}
+
+/* Whether one matrix of the right is for all of that axis. */
+static bool shares(const batches *b, int axis) { return b->dims[RIGHT][axis] == 1 && b->dims[LEFT][axis] != 1; }
+
+/* To bring the left side and the result into another order costs as much as they are long, and to repeat the right side
+ * as much as it becomes. */
+static void set_order(batches *b, const tensor *left, const tensor *right) {
+    int64_t repeats = 1;
+    bool turns = false;
+    b->kept = 0;
+    for (int k = 0; k < b->rank; k++)
+        if (!shares(b, k)) {
+            turns |= b->kept != k;
+            b->order[b->kept++] = k;
+        }
+    for (int k = 0, last = b->kept; k < b->rank; k++)
+        if (shares(b, k)) {
+            repeats = checked_mul(repeats, b->out[k]);
+            b->order[last++] = k;
+        }
+    const int64_t moved = checked_add(tensor_count(left), tensor_count(part_out(b->x, 0)));
+    if (!turns || moved < checked_mul(repeats, tensor_count(right))) return;
+    b->kept = b->rank;
+    for (int k = 0; k < b->rank; k++) b->order[k] = k;
+}
+
+/* Its axes in that order, the matrix last; back: from that order. */
+static tensor *ordered(const batches *b, tensor *t, bool back) {
+    int64_t *const perm = arena_array(b->x->e->m->arena, int64_t, b->rank + 2);
+    bool turns = false;
+    for (int k = 0; k < b->rank; k++) {
+        perm[back ? b->order[k] : k] = back ? k : b->order[k];
+        turns |= b->order[k] != k;
+    }
+    perm[b->rank] = b->rank, perm[b->rank + 1] = b->rank + 1;
+    if (!turns) return t;
+    return *part_make(b->x,
+                      &(step){.op_type = "Transpose", .in = {t}, .attrs = {ints_attr("perm", b->rank + 2, perm)}});
+}
+
+/* Beside the matrix's rows stand those of the axes that are not kept. */
+static tensor *side(const batches *b, int which, tensor *t) {
+    const bool repeats = is_partial(b, which, b->kept);
+    int64_t dims[WIDEST + 2], rows = tensor_dim(t, -2);
+    for (int k = b->kept; k < b->rank; k++) rows = checked_mul(rows, b->dims[which][b->order[k]]);
+    for (int k = 0; k < b->kept; k++) dims[k] = b->dims[which][b->order[k]];
+    dims[b->kept] = rows;
+    dims[b->kept + 1] = tensor_dim(t, -1);
+    t = part_reshaped(b->x, t, b->kept + 2, dims);
+    if (!repeats) return t;
+    for (int k = 0; k < b->kept; k++) dims[k] = b->out[b->order[k]];
+    return *part_make(b->x, &(step){.op_type = "Expand", .in = {t, part_numbers(b->x, "shape", b->kept + 2, dims)}});
+}
+
+static tensor *left_side(const batches *b, tensor *t) {
+    int64_t dims[WIDEST + 2];
+    memcpy(dims, b->dims[LEFT], (size_t)b->rank * sizeof *dims);
+    dims[b->rank] = tensor_dim(t, -2), dims[b->rank + 1] = tensor_dim(t, -1);
+    return side(b, LEFT, ordered(b, part_reshaped(b->x, t, b->rank + 2, dims), false));
+}
+
+static const struct product {
+    const char *op_type;
+    int right;            /* slot */
+    unsigned each_column; /* bits of the slots that may count for each column of the right side */
+} products[] = {
+    /* sorted by names */
+    {"FusedMatMul", 1, 0},
+    {"FusedMatMulActivation", 1, 0},
+    {"MatMul", 1, 0},
+    {"MatMulInteger", 1, 1U << 3},
+    {"MatMulInteger16", 1, 0},
+    {"MatMulIntegerToFloat", 1, 1U << 3 | 1U << 5 | 1U << 6},
+    {"QLinearMatMul", 3, 1U << 4 | 1U << 5},
+    {"TransposeMatMul", 1, 0},
+};
+
+/* What lies otherwise cannot become rows, and what counts for each row alone has no place for more. */
+static bool is_plain(const expansion *x, const struct product *of) {
+    static const char *const turns[] = {"transA", "transBatchA", "transBatchB"};
+    bool plain = true;
+    for (size_t k = 0; k < sizeof turns / sizeof *turns; k++) plain &= graph_attr_int(x->n, turns[k], 0) == 0;
+    for (int k = 1; k < x->n->in_count; k++) {
+        const tensor *const t = part_in(x, k);
+        const bool columns = (of->each_column >> k & 1U) != 0 && tensor_rank(t) == 1;
+        if (t && k != of->right) plain &= columns || tensor_count(t) == 1;
+    }
+    return plain;
+}
+
+/* Heads that share keys or values, which are known as a part of an attention as they stand. */
+static bool is_of_heads(const batches *b, tensor *const sides[SIDES]) {
+    const int last = b->rank - 1;
+    const bool alike = b->rank > 1 && tensor_rank(sides[LEFT]) == tensor_rank(sides[RIGHT]);
+    return alike && shares(b, last) && part_beside_softmax(b->x);
+}
+
+void take_product(expansion *x) {
+    const struct product *of = graph_row(products, sizeof products / sizeof *products, sizeof *products, x->n->op_type);
+    tensor *const sides[SIDES] = {part_in(x, 0), part_in(x, of->right)}, *const out = part_out(x, 0);
+    batches b = {.x = x};
+    step product = {.domain = x->n->domain, .op_type = x->n->op_type};
+    x->failed = x->failed || !read_batches(&b, sides) || tensor_count(out) == 0 ||
+                !(is_partial(&b, LEFT, b.rank) || is_partial(&b, RIGHT, b.rank)) || !is_plain(x, of) ||
+                is_of_heads(&b, sides);
+    if (x->failed) return;
+    set_order(&b, sides[LEFT], sides[RIGHT]);
+    part_like_node(x, &product);
+    for (int k = 0; k < x->n->in_count && k < STEP_INPUTS; k++) product.in[k] = part_in(x, k);
+    product.in[0] = left_side(&b, sides[LEFT]);
+    product.in[of->right] = side(&b, RIGHT, sides[RIGHT]);
+    if (b.kept == b.rank) {
+        part_end(x, &product);
+        return;
+    }
+    int64_t dims[WIDEST + 2];
+    for (int k = 0; k < b.rank; k++) dims[k] = b.out[b.order[k]];
+    dims[b.rank] = tensor_dim(out, -2), dims[b.rank + 1] = tensor_dim(out, -1);
+    tensor *const made = part_reshaped(x, *part_make(x, &product), b.rank + 2, dims);
+    ordered(&b, made, true);
+    part_end_made(x);
+}
 
 void take_dynamic_product(expansion *x) {
     tensor *const *found =

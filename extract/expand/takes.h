@@ -49,6 +49,7 @@ take_fn take_multi_head;
 take_fn take_ordered_gelu;
 take_fn take_packed_multi_head;
 take_fn take_position_bias;
+take_fn take_product;
 take_fn take_projection;
 take_fn take_quantized_projection;
 take_fn take_restore_padding;

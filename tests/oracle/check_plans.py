@@ -25,6 +25,7 @@ import pattern_graph
 import pattern_layouts
 import pattern_masks
 import plan_masks
+import plan_parts
 import plan_run
 import random_graphs
 
@@ -370,6 +371,29 @@ def check_experts(tally, library, program, rng):
     print(f"{len(experts.FORMS)} mixtures of experts run as their parts")
 
 
+def check_parts(tally, library, program, rng):
+    """Every one is taken apart, and all its parts run."""
+    names = []
+    for name, model, feeds, *formula in plan_parts.models(rng):
+        names.append(name)
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, folder + "/model.onnx")
+            subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
+            inputs = feeds | {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+            try:
+                want = ({f"out{k}": x for k, x in enumerate(formula[0](*(inputs.get(n) for n in model.graph.node[0].input)))}
+                        if formula else plan_parts.expected(model, feeds))
+                plan = plan_run.Plan(library, folder)
+            except plan_run.Refused as why:
+                tally.check(False, f"{name}: refused: {why}")
+                continue
+            got = plan_run.outputs(plan, model, feeds | plan_run.constants_of(plan, folder + "/model.onnx", feeds))
+            worst = max(plan_run.distance(got[o], want[o]) for o in want)
+            tally.check(worst < close_of({**feeds, **want}), f"{name}: off by {worst:.2g}")
+            plan.close()
+    print(f"{len(names)} operators run as their parts")
+
+
 def main():
     tally = oracle.Tally()
     if not os.path.exists(LIBRARY):
@@ -385,6 +409,8 @@ def main():
         check_fused(tally, library, oracle.program(), rng)
     if not only or "experts" in only:
         check_experts(tally, library, oracle.program(), rng)
+    if not only or "parts" in only:
+        check_parts(tally, library, oracle.program(), rng)
     if not only or "random" in only:
         check_random(tally, library, oracle.program(), int(os.environ.get("GRAPHS", 150)))
     if not only or "dequantised" in only:

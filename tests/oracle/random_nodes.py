@@ -691,7 +691,7 @@ def matmul(g, op):
     x = fresh(g, random_shape(g, some(g, 1, 3)), np.uint8) if op == "MatMulInteger" else tensor(g, 1, 4)
     value = g.values[x]
     lead = list(value.shape[:-2][some(g, 0, 1):]) if value.ndim > 2 else []
-    y = fresh(g, [1 if chance(g, 0.3) else d for d in lead] + [value.shape[-1]] + ([some(g, 1, 5)] if lead or chance(g, 0.7) else []),
+    y = fresh(g, [some(g, 1, 3) if d == 1 and value.size else 1 if chance(g, 0.3) else d for d in lead] + [value.shape[-1]] + ([some(g, 1, 5)] if lead or chance(g, 0.7) else []),
               value.dtype.type)
     g.add(op, [x, y])
 

@@ -142,6 +142,50 @@ static void every_output_keeps_its_tensor(void) {
     bench_end();
 }
 
+/* What is the same for several matrices of the left makes more rows of them; what is for some of a batch is repeated.
+ */
+static void batches_that_broadcast_in_part(void) {
+    static const struct {
+        int64_t left[5], right[5];
+        const char *parts[6];
+    } rows[] = {
+        {{2, 3, 2, 4, 5}, {2, 3, 1, 5, 6}, {"Reshape", "Reshape", "MatMul", "Reshape"}},
+        {{1, 2, 3, 4, 5}, {1, 2, 1, 5, 6}, {"Reshape", "Reshape", "MatMul", "Reshape"}},
+        {{2, 1, 4, 4, 5}, {1, 3, 4, 5, 6}, {"Expand", "Expand", "MatMul"}},
+        {{9, 1, 3, 1, 5}, {1, 1, 3, 5, 6}, {"Transpose", "Reshape", "Reshape", "MatMul", "Reshape", "Transpose"}},
+        {{2, 3, 2, 4, 5}, {1, 1, 1, 5, 6}, {"MatMul"}},
+        {{2, 3, 2, 4, 5}, {2, 3, 2, 5, 6}, {"MatMul"}},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int64_t out[5], count = 0;
+        bench_begin();
+        for (int d = 0; d < 3; d++) out[d] = rows[k].left[d] > 1 ? rows[k].left[d] : rows[k].right[d];
+        out[3] = rows[k].left[3], out[4] = rows[k].right[4];
+        NODE("", "MatMul", f(5, out), f(5, rows[k].left), f(5, rows[k].right));
+        expand();
+        while (count < 6 && rows[k].parts[count]) count++;
+        UNIT_INT(b.model.node_count, count);
+        for (int64_t n = 0; n < count && n < b.model.node_count; n++)
+            UNIT_TEXT(b.model.nodes[n]->op_type, rows[k].parts[n]);
+        check_order();
+        bench_end();
+    }
+}
+
+/* A softmax says that they may be those of an attention, on whichever side of a sum they stand. */
+static void heads_that_share_keys_stay(void) {
+    for (int soft = 0; soft < 2; soft++) {
+        bench_begin();
+        tensor *scores = f(DIMS(2, 4, 3, 6));
+        NODE("", "MatMul", scores, f(DIMS(2, 4, 3, 5)), f(DIMS(2, 1, 5, 6)));
+        tensor *sum = NODE("", "Add", f(DIMS(2, 4, 3, 6)), f(DIMS(1, 1, 3, 6)), scores)->out[0];
+        NODE("", soft ? "Softmax" : "Relu", f(DIMS(2, 4, 3, 6)), sum);
+        expand();
+        UNIT_INT(b.model.node_count, soft ? 3 : 6);
+        bench_end();
+    }
+}
+
 static node *experts(int64_t tokens, int64_t count, int64_t k) {
     node *n = NODE("com.microsoft", "MoE", f(DIMS(tokens, 16)), f(DIMS(tokens, 16)), f(DIMS(tokens, count)),
                    bench_weight(DTYPE_FP32, DIMS(count, 24, 16)), NULL, bench_weight(DTYPE_FP32, DIMS(count, 16, 24)));
@@ -400,6 +444,8 @@ int main(void) {
     UNIT_RUN(a_node_stays_without_what_its_parts_need);
     UNIT_RUN(parts_stand_in_the_body_of_their_node);
     UNIT_RUN(every_output_keeps_its_tensor);
+    UNIT_RUN(batches_that_broadcast_in_part);
+    UNIT_RUN(heads_that_share_keys_stay);
     UNIT_RUN(experts_get_as_many_tokens_each);
     UNIT_RUN(experts_that_do_not_fit_stay);
     UNIT_RUN(a_loss_is_the_score_of_its_target);
