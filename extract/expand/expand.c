@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct operator_row {
-    const char *op_type, *domain;
+    const char *op_type, *domain; /* NULL: any */
     take_fn *take;
     enum {
         WHEN_KNOWN, /* as it stands it is open where its shapes are known: something else of it does not fit */
@@ -26,12 +26,16 @@ static const operator_row operators[] = {
     {"BiasSplitGelu", "com.microsoft", take_bias_split_gelu, STAYS},
     {"Binarizer", "ai.onnx.ml", take_binarizer, STAYS},
     {"BranchwiseRMSNorm", "com.microsoft", take_branchwise_norm, STAYS},
+    {"CDist", "com.microsoft", take_distances, STAYS},
+    {"CausalConvWithState", NULL, take_causal_conv, STAYS},
     {"CenterCropPad", "", take_center, STAYS},
     {"Col2Im", "", take_col2im, STAYS},
     {"ComplexMul", "com.microsoft", take_complex_product, STAYS},
     {"ComplexMulConj", "com.microsoft", take_complex_product, STAYS},
     {"Compress", "", take_compress, STAYS},
+    {"ConvTransposeWithDynamicPads", "com.microsoft", take_conv_transpose, STAYS},
     {"DFT", "", take_dft, STAYS},
+    {"DecoderAttention", "com.microsoft", take_decoder_attention, STAYS},
     {"DecoderMaskedMultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"DecoderMaskedSelfAttention", "com.microsoft", take_projection, PROJECTS},
     {"DynamicQuantizeMatMul", "com.microsoft", take_dynamic_product, WHEN_KNOWN},
@@ -54,6 +58,8 @@ static const operator_row operators[] = {
     {"MatMulInteger", "", take_product, STAYS},
     {"MatMulInteger16", "com.microsoft", take_product, STAYS},
     {"MatMulIntegerToFloat", "com.microsoft", take_product, STAYS},
+    {"MatMulNBitsMlp", "com.microsoft", take_packed_gate, STAYS},
+    {"MatMulNBitsQkv", "com.microsoft", take_packed_projections, STAYS},
     {"MaxUnpool", "", take_max_unpool, STAYS},
     {"MaxpoolWithMask", "com.microsoft", take_masked_pool, STAYS},
     {"MoE", "com.microsoft", take_experts, STAYS},
@@ -73,6 +79,7 @@ static const operator_row operators[] = {
     {"QLinearWhere", "com.microsoft", take_byte_where, STAYS},
     {"QMoE", "com.microsoft", take_experts, STAYS},
     {"QOrderedGelu", "com.microsoft", take_ordered_gelu, STAYS},
+    {"QOrderedMatMul", "com.microsoft", take_ordered_product, STAYS},
     {"ReduceL1", "", take_empty_reduction, STAYS},
     {"ReduceL2", "", take_empty_reduction, STAYS},
     {"ReduceLogSum", "", take_empty_reduction, STAYS},
@@ -161,7 +168,7 @@ static void expand(expander *e, node *n, const operator_row *row) {
 
 static const operator_row *row_named(const char *domain, const char *op_type) {
     const operator_row *row = graph_row(operators, sizeof operators / sizeof *operators, sizeof *operators, op_type);
-    return row && strcmp(row->domain, domain) == 0 ? row : NULL;
+    return row && (!row->domain || strcmp(row->domain, domain) == 0) ? row : NULL;
 }
 
 static const operator_row *row_of(const node *n) {

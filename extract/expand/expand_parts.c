@@ -41,6 +41,10 @@ tensor *part_numbers(expansion *x, const char *what, int64_t n, const int64_t *v
 
 tensor *part_number(expansion *x, const char *what, int64_t n) { return part_numbers(x, what, 1, &n); }
 
+tensor *part_scalar(expansion *x, const char *what, dtype type, int64_t n) {
+    return part_constant(x, what, info_of_ints(x->e->m->arena, type, 0, info_no_dims, &n, 1));
+}
+
 tensor *part_table(expansion *x, const char *what, dtype type, int rank, const int64_t *dims) {
     return part_constant(x, what, info_tensor(x->e->m->arena, type, rank, dims));
 }
@@ -88,6 +92,7 @@ tensor *const *part_make(expansion *x, const step *s) {
     memcpy(n->in, s->in, (size_t)n->in_count * sizeof *n->in);
     set_attrs(a, n, s->attrs, (int)(sizeof s->attrs / sizeof *s->attrs));
     for (int k = 0; k < n->out_count; k++) {
+        if (s->left_out >> k & 1U) continue;
         n->out[k] = part_tensor(x, arena_printf(a, "%s_output_%d", n->name, k), TENSOR_NODE, &info_unknown);
         n->out[k]->producer = n;
         n->out[k]->producer_slot = k;
@@ -109,7 +114,7 @@ void part_end_made(expansion *x) {
     if (x->failed) return;
     const node *const made = x->made[--x->made_count];
     const info *const is = made->out[0]->info;
-    x->tensor_count -= made->out_count; /* the last ones */
+    for (int k = 0; k < made->out_count; k++) x->tensor_count -= made->out[k] != NULL; /* the last ones */
     x->failed = !given || !info_same_shape(given->info, is) || given->info->type != is->type;
     n->domain = made->domain, n->op_type = made->op_type, n->opset = made->opset, n->def = made->def;
     n->in = made->in, n->in_count = made->in_count;
@@ -183,6 +188,11 @@ tensor *part_cast(expansion *x, tensor *t, dtype to) {
     return *part_make(x, &(step){.op_type = "Cast", .in = {t}, .attrs = {int_attr("to", to)}});
 }
 
+tensor *part_zeros(expansion *x, dtype type, int rank, const int64_t *dims) {
+    tensor *made = *part_make(x, &(step){.op_type = "ConstantOfShape", .in = {part_numbers(x, "shape", rank, dims)}});
+    return type == DTYPE_FP32 ? made : part_cast(x, made, type);
+}
+
 tensor *part_add(expansion *x, tensor *a, tensor *b) {
     tensor *sum = part_do(x, "Add", a, b);
     if (sum && !info_same_shape(sum->info, a->info)) x->failed = true;
@@ -216,6 +226,10 @@ void part_end_reshaped(expansion *x, tensor *t) {
     const info *is = part_out(x, 0)->info;
     if (tensor_count(t) != info_count(is)) x->failed = true;
     if (x->failed) return;
+    if (x->made_count > 0 && x->made[x->made_count - 1]->out[0] == t && info_same_shape(is, t->info)) {
+        part_end_made(x);
+        return;
+    }
     part_end(x, &(step){.op_type = "Reshape", .in = {t, part_numbers(x, "shape", is->rank, is->dims)}});
 }
 

@@ -6,7 +6,7 @@
 
 enum {
     STEP_INPUTS = 64,
-    STEP_OUTPUTS = 3,
+    STEP_OUTPUTS = 4,
     MAX_STEPS = 72,                              /* parts of one node */
     MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2) /* and what they make, and their constants */
 };
@@ -35,6 +35,7 @@ typedef struct step { /* one part */
     tensor *in[STEP_INPUTS]; /* NULL: left out */
     attr attrs[8];           /* up to the first without a name */
     int outputs;             /* 0: one */
+    unsigned left_out;       /* bits of those among them that are not made */
 } step;
 
 /* ---- what the node has ---- */
@@ -52,6 +53,7 @@ tensor *part_tensor(expansion *x, const char *name, tensor_source source, const 
 tensor *part_constant(expansion *x, const char *what, const info *is);
 tensor *part_numbers(expansion *x, const char *what, int64_t n, const int64_t *values);
 tensor *part_number(expansion *x, const char *what, int64_t n);
+tensor *part_scalar(expansion *x, const char *what, dtype type, int64_t n);      /* of a type of whole numbers */
 tensor *part_real(expansion *x, const tensor *like, const char *what, double f); /* of that tensor's type */
 /* Of known shape; what it holds decides nothing. */
 tensor *part_table(expansion *x, const char *what, dtype type, int rank, const int64_t *dims);
@@ -66,6 +68,7 @@ void part_like_node(expansion *x, step *s); /* with the node's attributes */
 tensor *const *part_make(expansion *x, const step *s);
 tensor *part_do(expansion *x, const char *op_type, tensor *a, tensor *b); /* b: NULL where it has one input */
 tensor *part_cast(expansion *x, tensor *t, dtype to);
+tensor *part_zeros(expansion *x, dtype type, int rank, const int64_t *dims);
 tensor *part_add(expansion *x, tensor *a, tensor *b); /* as large as a, to which b is added */
 tensor *part_first(expansion *x, tensor *t, int64_t count);
 tensor *part_reshaped(expansion *x, tensor *t, int rank, const int64_t *dims);

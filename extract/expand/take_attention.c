@@ -121,3 +121,56 @@ void take_grouped(expansion *x) {
     x->last.in[KEY] = rotated(x, x->last.in[KEY], at, "kv_num_heads", part_in(x, COSINE), part_in(x, SINE));
     for (int k = COSINE; k <= POSITIONS; k++) part_leave_out(x, k);
 }
+
+/* ---- a layer with its projections, whose batch stands second ---- */
+
+enum { SOURCE = 1, QUERY_WEIGHT, PAIR_WEIGHT, BIAS, PADDING, CACHED_KEYS, CACHED_VALUES, FIXED, PAST, STATE, PADDED };
+
+static tensor *batch_second(expansion *x, tensor *t) {
+    static const int64_t perm[] = {1, 0, 2};
+    return *part_make(x, &(step){.op_type = "Transpose", .in = {t}, .attrs = {ints_attr("perm", 3, perm)}});
+}
+
+/* What data decide at run time is one of several operators. */
+static bool told(expansion *x, int slot) {
+    const tensor *const t = part_in(x, slot);
+    const value *const v = t ? t->info->val : NULL;
+    if (!v || v->n != 1) x->failed = true;
+    return v && v->n == 1 && value_at(v, 0) != 0;
+}
+
+/* Keys and values that are fixed come from another input, and from the cache once they are there. */
+void take_decoder_attention(expansion *x) {
+    enum { MASK = 4, PAST_KEYS = 6, PAST_VALUES }; /* of the attention */
+    const bool fixed = told(x, FIXED), has_state = told(x, STATE), uses = told(x, PAST) && has_state,
+               padded = told(x, PADDED);
+    const int64_t width = tensor_dim(part_in(x, QUERY_WEIGHT), 1), sizes[] = {width, checked_mul(2, width)},
+                  halves[] = {width, width};
+    tensor *const query = batch_second(x, part_in(x, 0));
+    tensor *const *bias = part_split(x, part_in(x, BIAS), 0, 2, sizes);
+    step s = {.domain = "com.microsoft",
+              .op_type = "MultiHeadAttention",
+              .attrs = {int_attr("num_heads", graph_attr_int(x->n, "num_heads", 0)),
+                        real_attr("mask_filter_value", graph_attr_float(x->n, "mask_filter_value", -10000))},
+              .outputs = QKV};
+    s.in[QUERY] = part_add(x, part_do(x, "MatMul", query, part_in(x, QUERY_WEIGHT)), bias[0]);
+    if (fixed && uses) {
+        s.in[KEY] = part_in(x, CACHED_KEYS), s.in[VALUE] = part_in(x, CACHED_VALUES);
+    } else {
+        tensor *const source = fixed ? batch_second(x, part_in(x, SOURCE)) : query;
+        tensor *const pair = part_add(x, part_do(x, "MatMul", source, part_in(x, PAIR_WEIGHT)), bias[1]);
+        tensor *const *parts = part_split(x, pair, 2, 2, halves);
+        s.in[KEY] = parts[0], s.in[VALUE] = parts[1];
+        if (uses) s.in[PAST_KEYS] = part_in(x, CACHED_KEYS), s.in[PAST_VALUES] = part_in(x, CACHED_VALUES);
+    }
+    /* there it says what is hidden, here what is not */
+    if (padded) s.in[MASK] = part_cast(x, part_do(x, "Not", part_in(x, PADDING), NULL), DTYPE_INT32);
+    const bool same = fixed && uses;
+    for (int k = KEY; k < QKV; k++)
+        if (same || !part_out(x, k)) s.left_out |= 1U << k;
+    tensor *kept[QKV] = {NULL}, *const *const made = part_make(x, &s);
+    for (int k = KEY; k < QKV; k++) kept[k] = same && part_out(x, k) ? part_do(x, "Identity", s.in[k], NULL) : made[k];
+    batch_second(x, made[0]);
+    part_end_made(x);
+    for (int k = KEY; k < QKV; k++) part_give(x, k, kept[k]);
+}

@@ -21,9 +21,7 @@ static tensor *lengths(expansion *x, tensor *mask) {
         return *part_make(x, &(step){.op_type = "ReduceSum",
                                      .in = {mask, part_number(x, "axes", 1)},
                                      .attrs = {int_attr("keepdims", 0)}});
-    tensor *zeros = *part_make(
-        x, &(step){.op_type = "ConstantOfShape", .in = {part_number(x, "shape", tensor_dim(part_in(x, 0), 0))}});
-    return *part_make(x, &(step){.op_type = "Cast", .in = {zeros}, .attrs = {int_attr("to", DTYPE_INT32)}});
+    return part_zeros(x, DTYPE_INT32, 1, (int64_t[]){tensor_dim(part_in(x, 0), 0)});
 }
 
 void take_embedding(expansion *x) {

@@ -12,16 +12,13 @@ static tensor *chosen(expansion *x, tensor *which, tensor *there, tensor *elsewh
     return one(x, &(step){.op_type = "Where", .in = {which, there, elsewhere}});
 }
 
-static tensor *class_of(expansion *x, const tensor *targets, const char *what, int64_t index) {
-    return part_constant(x, what, info_of_ints(x->e->m->arena, targets->info->type, 0, info_no_dims, &index, 1));
-}
-
 /* Which targets do not count; NULL: all do. */
 static tensor *ignored(expansion *x) {
     const attr *index = graph_attr(x->n, "ignore_index", ATTR_INT);
     tensor *const targets = part_in(x, TARGETS);
     if (!index || !targets) return NULL;
-    return one(x, &(step){.op_type = "Equal", .in = {targets, class_of(x, targets, "ignored", index->i)}});
+    return one(x,
+               &(step){.op_type = "Equal", .in = {targets, part_scalar(x, "ignored", targets->info->type, index->i)}});
 }
 
 /* How much each target counts; NULL: all count the same. */
@@ -43,7 +40,7 @@ static void lose(expansion *x, tensor *logarithms) {
     const bool mean = strcmp(reduction, "mean") == 0, each = strcmp(reduction, "none") == 0;
     if (!mean && !each && strcmp(reduction, "sum") != 0) x->failed = true;
     /* what does not count may be no class at all */
-    if (without) targets = chosen(x, without, class_of(x, targets, "first", 0), targets);
+    if (without) targets = chosen(x, without, part_scalar(x, "first", targets->info->type, 0), targets);
     tensor *const column = one(x, &(step){.op_type = "Unsqueeze", .in = {targets, part_number(x, "axes", CLASSES)}});
     tensor *const picked =
         one(x, &(step){.op_type = "GatherElements", .in = {logarithms, column}, .attrs = {int_attr("axis", CLASSES)}});

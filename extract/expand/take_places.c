@@ -8,17 +8,8 @@
 
 enum { ROWS = 2 };
 
-static tensor *scalar(expansion *x, const char *what, int64_t n) {
-    return part_constant(x, what, info_of_ints(x->e->m->arena, DTYPE_INT64, 0, info_no_dims, &n, 1));
-}
-
 static tensor *counts(expansion *x, const char *what, int rank, const int64_t *dims) {
     return part_table(x, what, DTYPE_INT64, rank, dims);
-}
-
-static tensor *zeros(expansion *x, dtype type, int rank, const int64_t *dims) {
-    tensor *made = *part_make(x, &(step){.op_type = "ConstantOfShape", .in = {part_numbers(x, "shape", rank, dims)}});
-    return type == DTYPE_FP32 ? made : part_cast(x, made, type);
 }
 
 static int64_t product(const tensor *t, int first, int end) {
@@ -60,9 +51,9 @@ void take_reverse_sequence(expansion *x) {
     const int64_t of_batch[ROWS] = {batch_first ? batch : 1, batch_first ? 1 : batch};
     tensor *steps = counts(x, "steps", ROWS, of_time), *each = counts(x, "batch", ROWS, of_batch);
     lengths = part_reshaped(x, lengths, ROWS, of_batch);
-    tensor *turned = part_do(x, "Sub", part_do(x, "Sub", lengths, scalar(x, "one", 1)), steps);
+    tensor *turned = part_do(x, "Sub", part_do(x, "Sub", lengths, part_scalar(x, "one", DTYPE_INT64, 1)), steps);
     tensor *at = *part_make(x, &(step){.op_type = "Where", .in = {part_do(x, "Less", steps, lengths), turned, steps}});
-    if (!batch_first) at = part_do(x, "Mul", at, scalar(x, "sequences", batch));
+    if (!batch_first) at = part_do(x, "Mul", at, part_scalar(x, "sequences", DTYPE_INT64, batch));
     part_end_reshaped(x, gathered(x, as_rows(x, in, ROWS), part_do(x, "Add", at, each), 0));
 }
 
@@ -106,7 +97,7 @@ void take_tensor_scatter(expansion *x) {
     tensor *at = counts(x, "steps", AXES, (int64_t[AXES]){1, 1, written});
     if (begins) at = part_do(x, "Add", part_reshaped(x, begins, AXES, (int64_t[AXES]){batch, 1, 1}), at);
     if (strcmp(graph_attr_string(x->n, "mode", "linear"), "circular") == 0)
-        at = part_do(x, "Mod", at, scalar(x, "length", length));
+        at = part_do(x, "Mod", at, part_scalar(x, "length", DTYPE_INT64, length));
     at = part_do(x, "Add", at, counts(x, "lines", AXES, (int64_t[AXES]){batch, lines, 1}));
     at = part_reshaped(x, at, ROWS, (int64_t[ROWS]){checked_mul(checked_mul(batch, lines), written), 1});
     part_end_reshaped(
@@ -142,7 +133,7 @@ void take_restore_padding(expansion *x) {
     const int64_t tokens = tensor_dim(in, 0), all = tensor_count(places), dims[ROWS] = {all, tensor_dim(in, 1)};
     if (x->failed) return;
     tensor *at = part_cast(x, part_first(x, part_reshaped(x, places, 1, &all), tokens), DTYPE_INT64);
-    tensor *blank = zeros(x, in->info->type, ROWS, dims);
+    tensor *blank = part_zeros(x, in->info->type, ROWS, dims);
     at = part_reshaped(x, at, ROWS, (int64_t[ROWS]){tokens, 1});
     part_end_reshaped(x, *part_make(x, &(step){.op_type = "ScatterND", .in = {blank, at, in}}));
 }
@@ -230,7 +221,7 @@ void take_max_unpool(expansion *x) {
     const int64_t given = tensor_count(in), all = tensor_count(part_out(x, 0));
     at = part_reshaped(x, at, 1, &given);
     in = part_reshaped(x, in, 1, &given);
-    tensor *blank = zeros(x, in ? in->info->type : DTYPE_FP32, 1, &all);
+    tensor *blank = part_zeros(x, in ? in->info->type : DTYPE_FP32, 1, &all);
     part_end_reshaped(
         x, *part_make(x, &(step){.op_type = "ScatterElements", .in = {blank, at, in}, .attrs = {int_attr("axis", 0)}}));
 }
@@ -256,7 +247,7 @@ void take_col2im(expansion *x) {
     }
     const int64_t images = product(out, 0, CHANNELS), lines[ROWS] = {images, all},
                   blocks[ROWS] = {images, images > 0 ? tensor_count(in) / images : 0};
-    tensor *blank = zeros(x, in->info->type, ROWS, lines);
+    tensor *blank = part_zeros(x, in->info->type, ROWS, lines);
     in = part_reshaped(x, in, ROWS, blocks);
     tensor *sums = *part_make(x, &(step){.op_type = "ScatterElements",
                                          .in = {blank, counts(x, "places", ROWS, blocks), in},

@@ -2,6 +2,8 @@
 #include "extract/expand/expand_parts.h"
 #include "extract/expand/takes.h"
 
+#include "common/checked.h"
+
 #include <string.h>
 
 static const int64_t halves[] = {1, 1};
@@ -13,13 +15,8 @@ void take_bias_dropout(expansion *x) {
     const value *told = training ? training->info->val : NULL;
     if (training && !(told && told->n == 1 && value_at(told, 0) == 0)) x->failed = true;
     tensor *kept = NULL;
-    if (mask) {
-        tensor *zeros = *part_make(
-            x,
-            &(step){.op_type = "ConstantOfShape",
-                    .in = {part_numbers(x, "shape", mask->info->rank > 0 ? mask->info->rank : 0, mask->info->dims)}});
-        kept = part_do(x, "Not", part_cast(x, zeros, DTYPE_BOOL), NULL);
-    }
+    const int rank = tensor_rank(mask);
+    if (mask) kept = part_do(x, "Not", part_zeros(x, DTYPE_BOOL, rank > 0 ? rank : 0, mask->info->dims), NULL);
     tensor *sum = part_in(x, DATA), *add = part_in(x, BIAS);
     if (part_in(x, RESIDUAL)) {
         sum = part_add(x, sum, add);
@@ -103,7 +100,7 @@ void take_hardmax(expansion *x) {
     if (x->failed) return;
     if (!one) {
         int64_t after = 1;
-        for (int k = (int)axis; k < rank; k++) after *= tensor_dim(in, k);
+        for (int k = (int)axis; k < rank; k++) after = checked_mul(after, tensor_dim(in, k));
         in = part_reshaped(x, in, 2, (int64_t[]){after > 0 ? tensor_count(in) / after : 0, after});
         axis = 1;
     }

@@ -1,4 +1,4 @@
-/* Products whose batches broadcast in part, and those that quantise their input by themselves. */
+/* Products whose batches broadcast in part, those that quantise their input by themselves, and what is made of one. */
 #include "extract/expand/expand_parts.h"
 #include "extract/expand/takes.h"
 
@@ -172,4 +172,23 @@ void take_dynamic_product(expansion *x) {
              &(step){.domain = "com.microsoft",
                      .op_type = "MatMulIntegerToFloat",
                      .in = {found[0], part_in(x, 1), found[1], part_in(x, 2), found[2], part_in(x, 3), part_in(x, 4)}});
+}
+
+/* Of rows to rows: |a|^2 + |b|^2 - 2 a b, which rounding may bring below zero. */
+void take_distances(expansion *x) {
+    const char *const metric = graph_attr_string(x->n, "metric", "sqeuclidean");
+    const bool root = strcmp(metric, "euclidean") == 0;
+    tensor *squares[SIDES];
+    if (!root && strcmp(metric, "sqeuclidean") != 0) x->failed = true;
+    for (int k = 0; k < SIDES; k++)
+        squares[k] = *part_make(x, &(step){.op_type = "ReduceSumSquare",
+                                           .in = {part_in(x, k), part_number(x, "axes", 1)},
+                                           .attrs = {int_attr("keepdims", k == LEFT)}});
+    tensor *const product = *part_make(x, &(step){.domain = "com.microsoft",
+                                                  .op_type = "FusedMatMul",
+                                                  .in = {part_in(x, LEFT), part_in(x, RIGHT)},
+                                                  .attrs = {int_attr("transB", 1), real_attr("alpha", -2)}});
+    tensor *const sum = part_add(x, part_add(x, product, squares[LEFT]), squares[RIGHT]);
+    const step least = {.op_type = "Max", .in = {sum, part_real(x, sum, "least", 0)}};
+    part_end(x, root ? &(step){.op_type = "Sqrt", .in = {*part_make(x, &least)}} : &least);
 }

@@ -84,3 +84,42 @@ void take_ordered_gelu(expansion *x) {
                         .in = {made, part_in(x, RESULT_SCALE)},
                         .attrs = {int_attr("output_dtype", DTYPE_INT8)}});
 }
+
+/* Rows lie one after the other, or columns of the right side do: then it is turned. */
+static tensor *in_rows(expansion *x, int at, int64_t depth) {
+    static const int64_t perm[] = {1, 0};
+    enum { BY_COLUMN, BY_ROW };
+    tensor *const t = part_in(x, at);
+    const int64_t order = graph_attr_int(x->n, "order_B", BY_ROW), dims[] = {tensor_dim(t, 1), tensor_dim(t, 0)};
+    const char *const others[] = {"order_A", "order_Y"};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (graph_attr_int(x->n, others[k], BY_ROW) != BY_ROW) x->failed = true;
+    if (tensor_rank(t) != 2 || dims[1] != depth || (order != BY_ROW && order != BY_COLUMN)) x->failed = true;
+    if (order == BY_ROW) return t;
+    return *part_make(
+        x,
+        &(step){.op_type = "Transpose", .in = {part_reshaped(x, t, 2, dims)}, .attrs = {ints_attr("perm", 2, perm)}});
+}
+
+/* Without a bias and more to add it is a product of bytes; else it is added up in floats. */
+void take_ordered_product(expansion *x) {
+    enum { LEFT, LEFT_SCALE, RIGHT, RIGHT_SCALE, SCALE, BIAS, MORE, MORE_SCALE };
+    tensor *const left = part_in(x, LEFT), *const right = in_rows(x, RIGHT, tensor_dim(left, -1));
+    tensor *const scales[] = {part_in(x, LEFT_SCALE), part_in(x, RIGHT_SCALE), part_in(x, SCALE)};
+    if (!part_in(x, BIAS) && !part_in(x, MORE)) {
+        tensor *const zero = part_scalar(x, "zero", DTYPE_INT8, 0);
+        part_end(x, &(step){.op_type = "QLinearMatMul",
+                            .in = {left, scales[0], zero, right, scales[1], zero, scales[2], zero}});
+        return;
+    }
+    tensor *sum = *part_make(x, &(step){.domain = "com.microsoft",
+                                        .op_type = "MatMulIntegerToFloat",
+                                        .in = {left, right, scales[0], scales[1], NULL, NULL, part_in(x, BIAS)}});
+    if (part_in(x, MORE))
+        sum = part_add(
+            x, sum,
+            *part_make(x, &(step){.op_type = "DequantizeLinear", .in = {part_in(x, MORE), part_in(x, MORE_SCALE)}}));
+    part_end(
+        x,
+        &(step){.op_type = "QuantizeLinear", .in = {sum, scales[2]}, .attrs = {int_attr("output_dtype", DTYPE_INT8)}});
+}

@@ -3,6 +3,8 @@
 #include "extract/expand/expand_parts.h"
 #include "extract/expand/takes.h"
 
+#include "common/checked.h"
+
 #include <string.h>
 
 enum { MATRIX = 1 << 24 }; /* elements */
@@ -18,13 +20,13 @@ static tensor *transformed(expansion *x, tensor *in, int64_t from, int64_t to) {
 void take_rfft(expansion *x) {
     tensor *in = part_in(x, 0);
     if (graph_attr_int(x->n, "signal_ndim", 1) != 1) x->failed = true;
-    part_end_reshaped(x, transformed(x, in, tensor_dim(in, -1), tensor_dim(part_out(x, 0), -2) * 2));
+    part_end_reshaped(x, transformed(x, in, tensor_dim(in, -1), checked_mul(tensor_dim(part_out(x, 0), -2), 2)));
 }
 
 void take_irfft(expansion *x) {
     tensor *in = part_in(x, 0);
     if (graph_attr_int(x->n, "signal_ndim", 1) != 1) x->failed = true;
-    part_end_reshaped(x, transformed(x, in, tensor_dim(in, -2) * 2, tensor_dim(part_out(x, 0), -1)));
+    part_end_reshaped(x, transformed(x, in, checked_mul(tensor_dim(in, -2), 2), tensor_dim(part_out(x, 0), -1)));
 }
 
 /* Since opset 20 the axis is an input. Negative: not known. */
@@ -45,7 +47,8 @@ void take_dft(expansion *x) {
     const int rank = tensor_rank(in), axis = dft_axis(x);
     if (rank < 2 || rank != tensor_rank(out) || axis < 0 || axis > rank - 2) x->failed = true;
     if (x->failed) return;
-    const int64_t from = tensor_dim(in, axis) * tensor_dim(in, -1), to = tensor_dim(out, axis) * tensor_dim(out, -1);
+    const int64_t from = checked_mul(tensor_dim(in, axis), tensor_dim(in, -1)),
+                  to = checked_mul(tensor_dim(out, axis), tensor_dim(out, -1));
     if (axis == rank - 2) {
         part_end_reshaped(x, transformed(x, in, from, to));
         return;
@@ -76,5 +79,5 @@ void take_stft(expansion *x) {
     tensor *places = part_table(x, "places", DTYPE_INT64, 2, (int64_t[]){tensor_dim(out, 1), length});
     tensor *frames = *part_make(x, &(step){.op_type = "Gather", .in = {in, places}, .attrs = {int_attr("axis", 1)}});
     if (window) frames = part_do(x, "Mul", frames, window);
-    part_end_reshaped(x, transformed(x, frames, length, tensor_dim(out, 2) * 2));
+    part_end_reshaped(x, transformed(x, frames, length, checked_mul(tensor_dim(out, 2), 2)));
 }

@@ -192,7 +192,7 @@ bool infer_made(model *m, node *n) {
     if (setjmp(env) == 0) infer_node(m, n);
     m->infer = NULL;
     bool fits = !n->misfit;
-    for (int k = 0; k < n->out_count; k++) fits = fits && info_shaped(n->out[k]->info);
+    for (int k = 0; k < n->out_count; k++) fits = fits && (!n->out[k] || info_shaped(n->out[k]->info));
     return fits;
 }
 

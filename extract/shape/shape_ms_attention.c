@@ -220,16 +220,20 @@ void shape_ms_packed_multi_head(infer *c) {
 void shape_ms_decoder_attention(infer *c) {
     shape_need_rank(c, 0, 3, 3);
     shape_need_rank(c, 1, 3, 3);
-    int64_t heads = shape_need_positive(c, "num_heads"), fixed = 0, use_past = 0;
+    enum { FIXED, USES_PAST, HAS_STATE, HAS_PADDING, FLAGS, FIRST = 8 };
+    int64_t heads = shape_need_positive(c, "num_heads"), flags[FLAGS] = {0};
+    bool told = true;
+    for (int k = 0; k < FLAGS; k++) told &= infer_int(c, FIRST + k, &flags[k]); /* what it is made of depends on all */
     int64_t size = shape_need_multiple(c, infer_dim(c, 0, 2), heads, "the width of the query", "num_heads");
     shape_need_like(c, 0, 0);
     if (!infer_wants(c, 1) && !infer_wants(c, 2)) return;
-    if (!infer_int(c, 8, &fixed) || !infer_int(c, 9, &use_past)) {
+    if (!told) {
         infer_unresolved(c, "the use of the cache is computed from data");
         return;
     }
-    int64_t total = fixed ? infer_dim(c, 1, 0) : infer_dim(c, 0, 0);
-    if (use_past && infer_has(c, 6)) total = fixed ? infer_dim(c, 6, 2) : checked_add(total, infer_dim(c, 6, 2));
+    const bool fixed = flags[FIXED] != 0, uses = flags[USES_PAST] != 0 && flags[HAS_STATE] != 0;
+    int64_t total = infer_dim(c, fixed, 0);
+    if (uses && infer_has(c, 6)) total = fixed ? infer_dim(c, 6, 2) : checked_add(total, infer_dim(c, 6, 2));
     for (int k = 1; k <= 2; k++)
         infer_set(c, k, infer_type(c, 0), 4, (int64_t[]){infer_dim(c, 0, 1), heads, total, size});
 }

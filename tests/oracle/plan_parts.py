@@ -35,13 +35,111 @@ def products(rng):
     yield "MatMul of a weight", "MatMul", [normal(rng, 2, 3, 2, 4, 5), as_stored(normal(rng, 2, 3, 1, 5, 3))], {}
 
 
-CASES = (products,)
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def packed(rng, n, k, block):
+    """A weight of 4 bits, and its scales."""
+    return as_stored(rng.integers(0, 255, (n, k // block, block // 2)), np.uint8), as_stored(normal(rng, n, k // block))
+
+
+def packed_products(rng):
+    """Gates and projections of packed weights, with what stands before them."""
+    k, block = 64, 32
+    for skipped, normed, biased in ((False, False, False), (False, True, True), (True, True, False)):
+        front = [normal(rng, 2, 5, k), normal(rng, 2, 5, k) if skipped else None, as_stored(normal(rng, k)) if normed else None]
+        norm, told = ["norm:rms"] * normed, {"K": k, "block_size": block, "bits": 4}
+        name = f"skip {skipped}, norm {normed}, bias {biased}"
+
+        def inputs(*widths):
+            return front + [i for n in widths for i in (*packed(rng, n, k, block), as_stored(normal(rng, n)) if biased else None)]
+
+        yield (f"MatMulNBitsMlp, {name}", "com.microsoft:MatMulNBitsMlp", inputs(24, 24), {**told, "N": 24, "activation": "silu"},
+               [*norm, "gemm", "gemm", "elementwise:swiglu"], 1 + skipped)
+        if normed:
+            yield (f"MatMulNBitsQkv, {name}", "com.microsoft:MatMulNBitsQkv", inputs(64, 32, 32), {**told, "Nq": 64, "Nkv": 32},
+                   [*norm, "gemm", "gemm", "gemm"], 3 + skipped)
+
+
+def distances(rng):
+    for metric in ("euclidean", "sqeuclidean"):
+        yield f"CDist, {metric}", "com.microsoft:CDist", [normal(rng, 7, 12), normal(rng, 5, 12)], {"metric": metric}
+
+
+def ordered(rng):
+    """Rows of bytes, or columns of the right side."""
+    for column, biased, more in ((False, False, False), (True, False, False), (False, True, False), (False, True, True), (True, False, True)):
+        a, b = rng.integers(-9, 9, (2, 4, 32)).astype(np.int8), as_stored(rng.integers(-9, 9, (32, 8)), np.int8)
+        scales = [as_stored(s, np.float32) for s in (0.5, 0.25, 16.0)]
+        parts = ["gemm"] + ["quantize:dequantize", "elementwise:add"] * more + ["quantize:quantize"] * (biased or more)
+        yield (f"QOrderedMatMul, by columns {column}, bias {biased}, more {more}", "com.microsoft:QOrderedMatMul",
+               [a, scales[0], b, scales[1], scales[2], as_stored(normal(rng, 8)) if biased else None,
+                rng.integers(-9, 9, (2, 4, 8)).astype(np.int8) if more else None, scales[0] if more else None],
+               {"order_A": 1, "order_B": 0 if column else 1, "order_Y": 1}, parts, 1)
+
+
+def convolutions(rng):
+    for pads in ([1, 1, 1, 1], [0, 1, 1, 0]):
+        yield (f"ConvTransposeWithDynamicPads, {pads}", "com.microsoft:ConvTransposeWithDynamicPads",
+               [normal(rng, 1, 4, 5, 5), as_stored(normal(rng, 4, 3, 3, 3)), as_stored(pads, np.int64)], {"strides": [2, 2]})
+    for length, past, activation, dilation, last in ((9, True, "silu", 1, False), (9, False, "none", 1, False), (1, True, "swish", 1, False),
+                                                     (2, False, "silu", 2, False), (9, True, "silu", 2, True), (2, False, "none", 1, True)):
+        kept = 3 * dilation
+        x, weight, bias, before = normal(rng, 2, 6, length), normal(rng, 6, 1, 4), normal(rng, 6), normal(rng, 2, 6, kept) if past else None
+
+        def made(x, weight, bias, before=None, dilation=dilation, activation=activation, last=last, kept=kept):
+            if last:
+                x, before = x.swapaxes(1, 2), None if before is None else before.swapaxes(1, 2)
+            seen = np.concatenate([np.zeros((*x.shape[:2], kept), x.dtype) if before is None else before, x], 2)
+            y = sum(seen[..., j * dilation:j * dilation + x.shape[2]] * weight[None, :, :, j] for j in range(4)) + bias[:, None]
+            outs = [y if activation == "none" else silu(y), seen[..., -kept:]]
+            return [o.swapaxes(1, 2) for o in outs] if last else outs
+
+        turned = [t if t is None or not last else np.ascontiguousarray(t.swapaxes(1, 2)) for t in (x, before)]
+        yield (f"CausalConvWithState of {length}, past {past}, {activation}, dilation {dilation}, channels last {last}",
+               "com.microsoft:CausalConvWithState", [turned[0], as_stored(weight), as_stored(bias), turned[1]],
+               {"activation": activation, "dilation": dilation, "channels_last": int(last)}, made)
+
+
+def decoder_attention(rng):
+    heads, size = 2, 8
+    width = heads * size
+    for fixed, uses, padded in ((0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 0, 1), (0, 1, 1)):
+        query, source = normal(rng, 3, 2, width), normal(rng, 4, 2, width)
+        cache = [normal(rng, 2, heads, 5, size) if uses else None for _ in range(2)]
+        total = 5 if fixed and uses else (4 if fixed else 3) + (5 if uses else 0)
+        hidden = rng.random((2, total)) < 0.4
+
+        def split(t):
+            return t.reshape(t.shape[0], t.shape[1], heads, size).transpose(1, 2, 0, 3)
+
+        def made(query, source, wq, wkv, bias, _, key=None, value=None, *flags, fixed=fixed, uses=uses):
+            q = split(query @ wq + bias[:width])
+            if not uses:
+                key, value = [split(t) for t in np.split((source if fixed else query) @ wkv + bias[width:], 2, -1)]
+            scores = q @ key.swapaxes(2, 3) / np.sqrt(size)
+            p = np.exp(scores - scores.max(-1, keepdims=True))
+            y = (p / p.sum(-1, keepdims=True)) @ value
+            return [np.ascontiguousarray(y.transpose(2, 0, 1, 3)).reshape(3, 2, width).astype(np.float32)]
+
+        parts = (["move:transpose"] * (2 + fixed) + ["gemm", "elementwise:add"] * 2 + ["move:split"] * 2 + ["elementwise:not", "move:cast", "attention"],
+                 3) if padded else (made,)
+        flags = [as_stored([bool(f)], bool) for f in (fixed, uses, uses, padded)]
+        yield (f"DecoderAttention, fixed {fixed}, uses {uses}, padded {padded}", "com.microsoft:DecoderAttention",
+               [query, source, as_stored(normal(rng, width, width)), as_stored(normal(rng, width, 2 * width)), normal(rng, 3 * width),
+                hidden if padded else None, *cache, *flags], {"num_heads": heads}, *parts)
+
+
+CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention)
 
 
 def models(rng):
+    """Name, model, what to feed it; then a formula, or, where no plan runs such work, the parts and how many outputs there are."""
     for cases in CASES:
-        for name, op, inputs, attributes, *formula in cases(rng):
-            yield name, *model(op, inputs, attributes, len(formula[0](*inputs)) if formula else 1), *formula
+        for name, op, inputs, attributes, *more in cases(rng):
+            outputs = more[1] if len(more) > 1 else len(more[0](*inputs)) if more else 1
+            yield name, *model(op, inputs, attributes, outputs), *more
 
 
 def model(op, inputs, attributes, outputs):
