@@ -19,6 +19,8 @@ typedef struct operator_row {
 
 static const operator_row operators[] = {
     /* sorted by names */
+    {"Adagrad", "ai.onnx.preview.training", take_training_step, STAYS},
+    {"Adam", "ai.onnx.preview.training", take_training_step, STAYS},
     {"AffineGrid", "", take_affine_grid, STAYS},
     {"ArrayFeatureExtractor", "ai.onnx.ml", take_feature_extractor, STAYS},
     {"Attention", "com.microsoft", take_projection, PROJECTS},
@@ -49,11 +51,13 @@ static const operator_row operators[] = {
     {"GatedRMSNorm", "com.microsoft", take_gated_norm, STAYS},
     {"GatedRelativePositionBias", "com.microsoft", take_gated_position_bias, STAYS},
     {"GatherND", "", take_gather_nd, STAYS},
+    {"GemmaRotaryEmbedding", "com.microsoft", take_gemma_rotary, STAYS},
     {"GroupQueryAttention", "com.microsoft", take_grouped, WHEN_KNOWN},
     {"Hardmax", "", take_hardmax, STAYS},
     {"Irfft", "com.microsoft", take_irfft, STAYS},
     {"IsAllFinite", "com.microsoft", take_all_finite, STAYS},
     {"LinearAttentionGate", "com.microsoft", take_linear_gate, STAYS},
+    {"MRotaryEmbedding", "com.microsoft", take_streams_rotary, STAYS},
     {"MatMul", "", take_product, STAYS},
     {"MatMulInteger", "", take_product, STAYS},
     {"MatMulInteger16", "com.microsoft", take_product, STAYS},
@@ -63,6 +67,7 @@ static const operator_row operators[] = {
     {"MaxUnpool", "", take_max_unpool, STAYS},
     {"MaxpoolWithMask", "com.microsoft", take_masked_pool, STAYS},
     {"MoE", "com.microsoft", take_experts, STAYS},
+    {"Momentum", "ai.onnx.preview.training", take_training_step, STAYS},
     {"MulInteger", "com.microsoft", take_integer_product, STAYS},
     {"MultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"NegativeLogLikelihoodLoss", "", take_log_loss, STAYS},

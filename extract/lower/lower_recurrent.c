@@ -122,6 +122,8 @@ void lower_rotary(work *w) {
     if (graph_attr_int(n, "interleaved", 0)) oprec_set_int(&w->rec, "interleaved", 1);
     if (gemma) w->rec.what = "gemma";
     const bool plain = !n->domain[0] && !cost_in(w, 3); /* else positions choose rows of the angles */
+    if (plain && cost_rank(table) == 3 && cost_dim(table, 0) == shape[0] && shape[0] > 1)
+        oprec_set_int(&w->rec, "angle_batch", shape[0]);
     work_tell(w, "x", n->in[gemma ? 1 : 0]);
     work_tell(w, "cos", plain ? n->in[1] : NULL);
     work_tell(w, "sin", plain ? n->in[2] : NULL);

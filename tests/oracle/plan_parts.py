@@ -6,7 +6,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-DOMAINS = {"": 21, "com.microsoft": 1}
+DOMAINS = {"": 21, "com.microsoft": 1, "ai.onnx.preview.training": 1}
 
 
 class Stored(np.ndarray):
@@ -131,7 +131,74 @@ def decoder_attention(rng):
                 hidden if padded else None, *cache, *flags], {"num_heads": heads}, *parts)
 
 
-CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention)
+def rotary(rng):
+    """Positions in three streams, each for some of the angles; and angles that come as numbers."""
+    for layout, sections, shape, told in ((0, [2, 1, 1], (2, 4, 5, 8), {}), (0, [4, 0, 0], (2, 4, 5, 8), {"rotary_embedding_dim": 8}), (1, [2, 1, 1], (2, 4, 5, 8), {}),
+                                          (1, [4, 2, 2], (2, 3, 5, 20), {"rotary_embedding_dim": 16, "num_heads": 3}),
+                                          (0, [2, 3, 3], (2, 3, 5, 20), {"rotary_embedding_dim": 16, "num_heads": 3})):
+        half = sum(sections)
+        tables, places = [normal(rng, 16, half) for _ in range(2)], rng.integers(0, 16, (3, 2, 5)).astype(np.int64)
+
+        def made(x, places, cosine, sine, sections=sections, half=half):
+            stream = np.repeat(np.arange(3), sections)
+            c, s = ([table[places[stream[j], :, :], j] for j in range(half)] for table in (cosine, sine))
+            c, s = (np.moveaxis(np.array(t), 0, -1)[:, None] for t in (c, s))
+            a, b, rest = x[..., :half], x[..., half:2 * half], x[..., 2 * half:]
+            return [np.concatenate([a * c - b * s, b * c + a * s, rest], -1)]
+
+        yield (f"MRotaryEmbedding, layout {layout}, sections {sections}, {shape}", "com.microsoft:MRotaryEmbedding",
+               [normal(rng, *shape), places, *tables], {"mrope_section": sections, "mrope_layout": layout, **told},
+               *((["move:split"] * 3 + ["move:gather"] * 4 + ["embedding"] * 6 + ["move:concat"] * 2 + ["rotary"], 1) if layout else (made,)))
+
+    def gemma(angles, q, q_across, k, k_across):
+        c, s = (f(angles.astype(np.float64)).astype(np.float16)[:, None] for f in (np.cos, np.sin))
+        return [q * c + q_across * s, k * c + k_across * s]
+
+    yield ("GemmaRotaryEmbedding", "com.microsoft:GemmaRotaryEmbedding",
+           [normal(rng, 2, 5, 8)] + [normal(rng, 2, h, 5, 8, dtype=np.float16) for h in (4, 4, 1, 1)], {}, gemma)
+
+
+def training(rng):
+    def adagrad(rate, count, *t, norm=0.0, decay_factor=0.0, epsilon=1e-6):
+        n, values, states = len(t) // 3, [], []
+        for x, g, h in zip(t[:n], t[n:2 * n], t[2 * n:]):
+            g = norm * x + g
+            states.append(h + g * g)
+            values.append(x - rate / (1 + count * decay_factor) * g / (np.sqrt(states[-1]) + epsilon))
+        return values + states
+
+    def adam(rate, count, *t, norm=0.0, post=0.0, alpha=0.9, beta=0.999, epsilon=1e-6):
+        n, values, means, squares = len(t) // 4, [], [], []
+        by = rate * np.sqrt(1 - beta ** float(count)) / (1 - alpha ** float(count)) if count > 0 else rate
+        for x, g, v, h in zip(t[:n], t[n:2 * n], t[2 * n:3 * n], t[3 * n:]):
+            g = norm * x + g
+            means.append(alpha * v + (1 - alpha) * g)
+            squares.append(beta * h + (1 - beta) * g * g)
+            values.append((1 - post) * (x - by * means[-1] / (np.sqrt(squares[-1]) + epsilon)))
+        return values + means + squares
+
+    def momentum(rate, count, *t, norm=0.0, alpha=0.9, beta=0.5, mode="standard"):
+        n, values, states = len(t) // 3, [], []
+        for x, g, v in zip(t[:n], t[n:2 * n], t[2 * n:]):
+            g = norm * x + g
+            states.append(alpha * v + (beta if count > 0 else 1) * g)
+            values.append(x - rate * (states[-1] if mode == "standard" else g + alpha * states[-1]))
+        return values + states
+
+    attributes = {"norm": "norm_coefficient", "post": "norm_coefficient_post"}
+    for op, made, groups, forms in (("Adagrad", adagrad, 3, ({}, {"norm": 0.1, "decay_factor": 0.25})),
+                                    ("Adam", adam, 4, ({}, {"norm": 0.1, "post": 0.2, "alpha": 0.5, "beta": 0.75})),
+                                    ("Momentum", momentum, 3, ({"mode": "standard"}, {"norm": 0.1, "mode": "nesterov"}))):
+        for form in forms:
+            for tensors, count in ((1, 0), (2, 3)):
+                told = ({"norm": 0.0, "alpha": 0.9, "beta": 0.5} if op == "Momentum" else {}) | form
+                inputs = [abs(normal(rng, 3, k + 4)) for _ in range(groups) for k in range(tensors)]
+                yield (f"{op} of {tensors} tensors, {form}", f"ai.onnx.preview.training:{op}",
+                       [as_stored(0.125, np.float32), as_stored(count, np.int64), *inputs], {attributes.get(k, k): v for k, v in told.items()},
+                       lambda *t, made=made, told=told: [y.astype(np.float32) for y in made(*t, **told)])
+
+
+CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training)
 
 
 def models(rng):
