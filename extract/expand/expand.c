@@ -23,6 +23,7 @@ static const operator_row operators[] = {
     {"Adam", "ai.onnx.preview.training", take_training_step, STAYS},
     {"AffineGrid", "", take_affine_grid, STAYS},
     {"ArrayFeatureExtractor", "ai.onnx.ml", take_feature_extractor, STAYS},
+    {"Attention", "", take_scores, STAYS},
     {"Attention", "com.microsoft", take_projection, PROJECTS},
     {"BiasDropout", "com.microsoft", take_bias_dropout, STAYS},
     {"BiasSplitGelu", "com.microsoft", take_bias_split_gelu, STAYS},
@@ -165,15 +166,20 @@ static void expand(expander *e, node *n, const operator_row *row) {
         n->whole = true;
         if (!n->unresolved) n->unresolved = "one of its parts does not fit, or is not known";
     }
-    if (x.failed || (x.made_count == 0 && x.last.def == n->def)) return;
+    if (x.failed || (x.made_count == 0 && x.tensor_count == 0 && x.last.def == n->def)) return;
     if (n->unresolved) open_parts(&x, n->unresolved);
     keep_parts(e, &x);
     *n = x.last;
 }
 
+/* Operators of one name stand together. */
 static const operator_row *row_named(const char *domain, const char *op_type) {
-    const operator_row *row = graph_row(operators, sizeof operators / sizeof *operators, sizeof *operators, op_type);
-    return row && (!row->domain || strcmp(row->domain, domain) == 0) ? row : NULL;
+    const operator_row *const end = operators + sizeof operators / sizeof *operators;
+    const operator_row *row = graph_row(operators, (size_t)(end - operators), sizeof *operators, op_type);
+    while (row && row > operators && strcmp(row[-1].op_type, op_type) == 0) row--;
+    for (; row && row < end && strcmp(row->op_type, op_type) == 0; row++)
+        if (!row->domain || strcmp(row->domain, domain) == 0) return row;
+    return NULL;
 }
 
 static const operator_row *row_of(const node *n) {

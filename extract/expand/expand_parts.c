@@ -251,7 +251,8 @@ void part_give(expansion *x, int slot, tensor *made) {
     }
     for (int k = 0; k < x->last.in_count; k++)
         if (x->last.in[k] == made) x->last.in[k] = given;
-    for (int k = 0, kept = 0; k < x->tensor_count; k++)
+    int kept = 0;
+    for (int k = 0; k < x->tensor_count; k++)
         if (x->tensors[k] != made) x->tensors[kept++] = x->tensors[k];
-    x->tensor_count--;
+    x->tensor_count = kept;
 }

@@ -65,6 +65,7 @@ take_fn take_reverse_sequence;
 take_fn take_rfft;
 take_fn take_sample;
 take_fn take_scaled_silu;
+take_fn take_scores;
 take_fn take_softmax_loss;
 take_fn take_stft;
 take_fn take_streams_rotary;

@@ -381,7 +381,7 @@ def check_parts(tally, library, program, rng):
             if len(more) > 1:
                 with open(folder + "/ops.json") as file:
                     ops = json.load(file)["ops"]
-                parts = [":".join(filter(None, (o["op"], o.get("what")))) for o in ops for _ in range(o["count"])
+                parts = [":".join(filter(None, (o["op"], o.get("what"), o.get("mask")))) for o in ops for _ in range(o["count"])
                          if o.get("what") not in ("view", "folded")]
                 tally.check(sorted(parts) == sorted(more[0]), f"{name}: taken apart into {parts}")
                 listed += 1

@@ -6,7 +6,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-DOMAINS = {"": 21, "com.microsoft": 1, "ai.onnx.preview.training": 1}
+DOMAINS = {"": 23, "com.microsoft": 1, "ai.onnx.preview.training": 1}
 
 
 class Stored(np.ndarray):
@@ -123,7 +123,7 @@ def decoder_attention(rng):
             y = (p / p.sum(-1, keepdims=True)) @ value
             return [np.ascontiguousarray(y.transpose(2, 0, 1, 3)).reshape(3, 2, width).astype(np.float32)]
 
-        parts = (["move:transpose"] * (2 + fixed) + ["gemm", "elementwise:add"] * 2 + ["move:split"] * 2 + ["elementwise:not", "move:cast", "attention"],
+        parts = (["move:transpose"] * (2 + fixed) + ["gemm", "elementwise:add"] * 2 + ["move:split"] * 2 + ["elementwise:not", "move:cast", "attention:additive"],
                  3) if padded else (made,)
         flags = [as_stored([bool(f)], bool) for f in (fixed, uses, uses, padded)]
         yield (f"DecoderAttention, fixed {fixed}, uses {uses}, padded {padded}", "com.microsoft:DecoderAttention",
@@ -198,7 +198,44 @@ def training(rng):
                        lambda *t, made=made, told=told: [y.astype(np.float32) for y in made(*t, **told)])
 
 
-CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training)
+def attentions(rng):
+    """Scores that are given back, masks that end before the keys, and what a query sees to both sides."""
+    def made(q, k, v, mask=None, past_k=None, past_v=None, *, heads=0, groups=0, mode=None, cap=0.0):
+        packed = q.ndim == 3
+        q, k, v = (t.reshape(*t.shape[:2], n, -1).swapaxes(1, 2) if packed else t for t, n in ((q, heads), (k, groups), (v, groups)))
+        k, v = (t if past is None else np.concatenate([past, t], 2) for t, past in ((k, past_k), (v, past_v)))
+        wide = [np.repeat(t, q.shape[1] // t.shape[1], 1) for t in (k, v)]
+        said = [q @ wide[0].swapaxes(2, 3) / np.sqrt(q.shape[-1])]
+        said.append(cap * np.tanh(said[0] / cap) if cap else said[0])
+        bias = np.zeros(1)
+        if mask is not None:
+            bias = np.where(mask, 0, -np.inf) if mask.dtype == bool else mask
+            bias = np.pad(bias, [(0, 0)] * (bias.ndim - 1) + [(0, k.shape[2] - bias.shape[-1])], constant_values=-np.inf)
+        said.append(said[1] + bias)
+        p = np.exp(said[2] - said[2].max(-1, keepdims=True))
+        said.append(p / p.sum(-1, keepdims=True))
+        y = said[3] @ wide[1]
+        y = y.swapaxes(1, 2).reshape(y.shape[0], y.shape[2], -1) if packed else y
+        return [t.astype(np.float32) for t in [y, k, v, *([] if mode is None else [said[mode]])]]
+
+    b, h, g, s, t, d = 2, 4, 2, 3, 6, 8
+    for packed, mode, cap, past, kind in ((0, 0, 0, 0, "float"), (0, 1, 2, 0, "none"), (1, 2, 2, 1, "float"), (1, 3, 0, 0, "bool"), (0, 3, 0, 1, "none"),
+                                          (0, None, 0, 0, "short"), (1, None, 0, 1, "short bool"), (1, None, 0, 0, "band")):
+        q, k, v = (normal(rng, *([b, n, n_heads * d] if packed else [b, n_heads, n, d])) for n, n_heads in ((s, h), (t, g), (t, g)))
+        before = [normal(rng, b, g, 5, d) if past else None for _ in range(2)]
+        long = t + 5 * past - 2 * ("short" in kind)
+        mask = None if kind in ("none", "band") else rng.random((s, long)) < 0.6 if "bool" in kind else normal(rng, s, long)
+        if mask is not None and mask.dtype == bool:
+            mask[:, 0] = True
+        told = {"softcap": float(cap)} | ({"q_num_heads": h, "kv_num_heads": g} if packed else {})
+        parts = {"short": ["move:pad", "attention:additive"], "short bool": ["move:pad", "attention:additive"], "band": ["attention:additive"]}.get(kind)
+        told |= {"left_window_size": 1, "right_window_size": 2} if kind == "band" else {}
+        yield (f"Attention, packed {packed}, mode {mode}, cap {cap}, past {past}, mask {kind}", "Attention", [q, k, v, mask, *before],
+               told | ({} if mode is None else {"qk_matmul_output_mode": mode}),
+               *([parts, 3] if parts else [lambda *t, mode=mode, cap=cap: made(*t, heads=h, groups=g, mode=mode, cap=cap)]))
+
+
+CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions)
 
 
 def models(rng):
