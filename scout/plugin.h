@@ -61,9 +61,15 @@ enum {
     SCOUT_UINT64 = 13,
     SCOUT_BF16 = 16,
     SCOUT_FP8E4M3 = 17,
+    SCOUT_FP8E4M3FNUZ = 18,
     SCOUT_FP8E5M2 = 19,
-    SCOUT_UINT4 = 21,
-    SCOUT_INT4 = 22
+    SCOUT_FP8E5M2FNUZ = 20,
+    SCOUT_UINT4 = 21, /* of 4 and 2 bits: the lowest bits of a byte first */
+    SCOUT_INT4 = 22,
+    SCOUT_FP4E2M1 = 23,
+    SCOUT_FP8E8M0 = 24, /* a power of two */
+    SCOUT_UINT2 = 25,
+    SCOUT_INT2 = 26
 };
 
 /* Kinds of operations, numbered as op_kind in common/oprec.h. */

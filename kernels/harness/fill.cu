@@ -41,6 +41,26 @@ struct fill_e5m2 {
     typedef __nv_fp8_e5m2 value;
     __device__ static value of(float x) { return value(x); }
 };
+/* The same bits as a type with one more of the bias are half as much; the code of -0 is not a number there. */
+struct fill_e4m3fnuz {
+    typedef uint8_t value;
+    __device__ static value of(float x) {
+        const uint8_t code = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+        return code == 0x80 ? 0 : code;
+    }
+};
+struct fill_e5m2fnuz {
+    typedef uint8_t value;
+    __device__ static value of(float x) {
+        const uint8_t code = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E5M2);
+        return code == 0x80 ? 0 : code;
+    }
+};
+/* Powers of two, the exponents as normal numbers. */
+struct fill_e8m0 {
+    typedef uint8_t value;
+    __device__ static value of(float x) { return (uint8_t)(127 + (int)rintf(fminf(12.0f, fmaxf(-12.0f, x)))); }
+};
 struct fill_int8 {
     typedef int8_t value;
     __device__ static value of(float x) { return (int8_t)fminf(127.0f, fmaxf(-128.0f, rintf(32.0f * x))); }
@@ -111,7 +131,12 @@ __global__ void fill_values(unsigned char *to, uint64_t bytes, int scale, float 
     }
 }
 
-/* Nibbles: every pattern alike. */
+bool fill_has_every_pattern(uint32_t type) {
+    return type == DTYPE_INT4 || type == DTYPE_UINT4 || type == DTYPE_INT2 || type == DTYPE_UINT2 ||
+           type == DTYPE_FP4E2M1;
+}
+
+/* A few bits each: every pattern alike. */
 __global__ void fill_bits(unsigned char *to, uint64_t bytes, uint64_t seed) {
     const uint64_t step = (uint64_t)gridDim.x * threads;
     const bool aligned = ((uintptr_t)to & 15) == 0;
@@ -132,8 +157,7 @@ __global__ void fill_places(T *to, uint64_t count, uint32_t least, uint32_t rang
 }
 
 /* Boxes (x, y, x, y) as cpu_fill.c has them: a thread makes one. */
-template <typename T>
-__global__ void fill_boxes(typename T::value *to, uint64_t count, float side, uint64_t seed) {
+template <typename T> __global__ void fill_boxes(typename T::value *to, uint64_t count, float side, uint64_t seed) {
     const uint64_t step = (uint64_t)gridDim.x * threads;
     for (uint64_t box = (uint64_t)blockIdx.x * threads + threadIdx.x; box * 4 < count; box += step) {
         float x[4];
@@ -159,14 +183,24 @@ const struct {
     uint32_t type;
     fill_launcher *launch;
 } fill_types[] = {
-    {DTYPE_FP32, fill_launch<fill_fp32>},    {DTYPE_FP64, fill_launch<fill_fp64>},
-    {DTYPE_FP16, fill_launch<fill_fp16>},    {DTYPE_BF16, fill_launch<fill_bf16>},
-    {DTYPE_FP8E4M3FN, fill_launch<fill_e4m3>}, {DTYPE_FP8E5M2, fill_launch<fill_e5m2>},
-    {DTYPE_INT8, fill_launch<fill_int8>},    {DTYPE_UINT8, fill_launch<fill_uint8>},
-    {DTYPE_INT32, fill_launch<fill_int32>},  {DTYPE_INT64, fill_launch<fill_int64>},
-    {DTYPE_INT16, fill_launch<fill_int16>},  {DTYPE_UINT16, fill_launch<fill_uint16>},
-    {DTYPE_UINT32, fill_launch<fill_uint32>}, {DTYPE_UINT64, fill_launch<fill_uint64>},
+    {DTYPE_FP32, fill_launch<fill_fp32>},
+    {DTYPE_FP64, fill_launch<fill_fp64>},
+    {DTYPE_FP16, fill_launch<fill_fp16>},
+    {DTYPE_BF16, fill_launch<fill_bf16>},
+    {DTYPE_FP8E4M3FN, fill_launch<fill_e4m3>},
+    {DTYPE_FP8E5M2, fill_launch<fill_e5m2>},
+    {DTYPE_INT8, fill_launch<fill_int8>},
+    {DTYPE_UINT8, fill_launch<fill_uint8>},
+    {DTYPE_INT32, fill_launch<fill_int32>},
+    {DTYPE_INT64, fill_launch<fill_int64>},
+    {DTYPE_INT16, fill_launch<fill_int16>},
+    {DTYPE_UINT16, fill_launch<fill_uint16>},
+    {DTYPE_UINT32, fill_launch<fill_uint32>},
+    {DTYPE_UINT64, fill_launch<fill_uint64>},
     {DTYPE_BOOL, fill_launch<fill_bool>},
+    {DTYPE_FP8E8M0, fill_launch<fill_e8m0>},
+    {DTYPE_FP8E4M3FNUZ, fill_launch<fill_e4m3fnuz>},
+    {DTYPE_FP8E5M2FNUZ, fill_launch<fill_e5m2fnuz>},
 };
 
 unsigned fill_blocks(uint64_t bytes) {
@@ -208,7 +242,7 @@ cudaError_t kernels_fill(void *to, uint64_t bytes, uint32_t type, int scale, flo
     /* seeds that follow one another must not give shifted copies of one sequence */
     const uint64_t start = values_mix(seed ^ 0x5eedull);
     if (!bytes) return cudaSuccess;
-    if (type == DTYPE_INT4 || type == DTYPE_UINT4) {
+    if (fill_has_every_pattern(type)) {
         fill_bits<<<fill_blocks(bytes), threads, 0, stream>>>((unsigned char *)to, bytes, start);
         return cudaGetLastError();
     }

@@ -28,10 +28,16 @@ enum {
     PASS_UINT32 = 12,
     PASS_UINT64 = 13,
     PASS_BF16 = 16,
-    PASS_FP8E4M3 = 17, /* of casts and quantising alone */
+    PASS_FP8E4M3 = 17, /* from here on: of casts and quantising alone */
+    PASS_FP8E4M3FNUZ = 18,
     PASS_FP8E5M2 = 19,
-    PASS_UINT4 = 21, /* two in a byte, the low one first; of quantising alone */
-    PASS_INT4 = 22
+    PASS_FP8E5M2FNUZ = 20,
+    PASS_UINT4 = 21, /* of 4 and 2 bits: the lowest bits of a byte first */
+    PASS_INT4 = 22,
+    PASS_FP4E2M1 = 23,
+    PASS_FP8E8M0 = 24, /* a power of two */
+    PASS_UINT2 = 25,
+    PASS_INT2 = 26
 };
 
 enum { PASS_RANK = 8, PASS_PLACES = 16 };
@@ -224,6 +230,20 @@ typedef struct move_cast {
 int move_cast_fits(const move_cast *cast);
 int move_cast_launch(const move_cast *cast, const void *from, void *to, void *stream);
 
+/* --- move_narrow: casts between types of 2 and 4 bits and short floats without a library, and fp32, fp16, bf16, int8
+ * and uint8 --- */
+
+/* To fp8e8m0: `up` is added to a float's bits before its fraction is cut off. */
+typedef struct move_narrow {
+    int from_type, to_type;
+    uint32_t up;
+    int64_t count;
+    pass_config config;
+} move_narrow;
+
+int move_narrow_fits(const move_narrow *narrow);
+int move_narrow_launch(const move_narrow *narrow, const void *from, void *to, void *stream);
+
 /* --- reduce_pass: floats in fp32 or fp64, integers in 64 bits that wrap around, least and greatest of bool --- */
 
 #define REDUCE_PASS_OPERATORS(X)                                                                                       \
@@ -270,7 +290,7 @@ int quantize_rows_fits(const quantize_rows *rows);
 int quantize_rows_launch(const quantize_rows *rows, const void *x, const void *scales, const void *zero_points, void *y,
                          void *stream);
 
-/* --- quantize_any: the same for integers of 4 and 16 bits, fp8, and blocks, element by element --- */
+/* --- quantize_any: the same for integers of 2, 4 and 16 bits, short floats, and blocks, element by element --- */
 
 /* Densely [outer][length][inner]. A scale is of `block` elements along `length`, of all outer and inner ones or
  * (`each`) of one. */

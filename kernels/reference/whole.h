@@ -260,6 +260,7 @@ enum { WHOLE_MOVE_ZEROS, WHOLE_MOVE_REFLECTED, WHOLE_MOVE_EDGE, WHOLE_MOVE_WRAPP
 typedef struct whole_move_problem {
     int how;
     uint32_t from, to;
+    int64_t up;    /* to fp8e8m0: so many 2^-23 of its power of two make a number the next one */
     int64_t count; /* elements of the output */
     const void *inputs[WHOLE_MOVE_INPUTS];
     int rank;

@@ -6,12 +6,6 @@
 
 namespace {
 
-/* Below it the steps of a short float grow no smaller. */
-__device__ float least_of(uint32_t to) {
-    if (to == DTYPE_FP8E4M3FN) return 1.0f / 64;
-    return to == DTYPE_FP16 || to == DTYPE_FP8E5M2 ? 1.0f / 16384 : 0;
-}
-
 struct origin {
     int input;
     int64_t at; /* -1: none, a zero */
@@ -85,19 +79,46 @@ __device__ origin from_gathered(const whole_move_problem &p, int64_t k) {
     return {0, (outer * p.length + place) * p.inner + low};
 }
 
-/* Whole numbers lose their upper bits, floats their fraction and what is beyond the range. */
-__device__ double cast(uint32_t from, uint32_t to, double x) {
-    const bool whole = from == DTYPE_INT64 || from == DTYPE_INT32 || from == DTYPE_INT8 || from == DTYPE_UINT8;
-    const double range = to == DTYPE_INT8 || to == DTYPE_UINT8 ? 256.0
-                         : to == DTYPE_INT32                   ? 4294967296.0
-                         : to == DTYPE_INT64                   ? 18446744073709551616.0
-                                                               : 0;
-    const double least = to == DTYPE_UINT8 ? 0 : -range / 2;
-    if (to == DTYPE_BOOL) return x != 0;
-    if (range == 0) return x;
+struct whole_range {
+    double count, least;
+};
+
+__device__ whole_range range_of(uint32_t type) {
+    switch (type) {
+    case DTYPE_INT2: return {4, -2};
+    case DTYPE_UINT2: return {4, 0};
+    case DTYPE_INT4: return {16, -8};
+    case DTYPE_UINT4: return {16, 0};
+    case DTYPE_INT8: return {256, -128};
+    case DTYPE_UINT8: return {256, 0};
+    case DTYPE_INT32: return {0x1p32, -0x1p31};
+    case DTYPE_INT64: return {0x1p64, -0x1p63};
+    default: return {0, 0};
+    }
+}
+
+/* The power of two that is kept of a number, within those that there are. */
+__device__ double power_of(double x, int64_t up) {
+    const double size = fabs(x);
+    if (size == 0) return 0x1p-127;
+    const int exponent = ilogb(size);
+    const bool above = scalbn(size, 23 - exponent) + (double)up >= 0x1p24;
+    return scalbn(1.0, min(127, max(-127, exponent + above)));
+}
+
+/* Whole numbers lose their upper bits, floats their fraction and what is beyond the range; of fp4 the end is no longer
+ * beyond what inputs reach. */
+__device__ double cast(const whole_move_problem &p, double x) {
+    const whole_range r = range_of(p.to);
+    if (p.to == DTYPE_BOOL) return x != 0;
+    if (p.to == DTYPE_FP4E2M1) x = fmin(fmax(x, -6.0), 6.0);
+    const double step = values_step(p.to, x);
+    if (step > 0) return rint(x / step) * step;
+    if (p.to == DTYPE_FP8E8M0) return power_of(x, p.up);
+    if (r.count == 0) return x;
     x = trunc(x);
-    if (whole) return x - floor((x - least) / range) * range;
-    return fmin(fmax(x, least), least + range - 1);
+    if (range_of(p.from).count > 0) return x - floor((x - r.least) / r.count) * r.count;
+    return fmin(fmax(x, r.least), r.least + r.count - 1);
 }
 
 __global__ void __launch_bounds__(whole_each_threads)
@@ -113,8 +134,8 @@ __global__ void __launch_bounds__(whole_each_threads)
                          : p.how == WHOLE_MOVE_GATHERED ? from_gathered(p, k)
                                                         : from_places(p, k);
         const double x = o.at < 0 ? 0 : values_at(p.inputs[o.input], p.from, o.at);
-        want[k] = p.from == p.to ? x : cast(p.from, p.to, x);
-        spread[k] = least_of(p.to);
+        want[k] = p.from == p.to ? x : cast(p, x);
+        spread[k] = (float)values_least(p.to);
     }
 }
 

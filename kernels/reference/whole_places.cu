@@ -28,11 +28,6 @@ __device__ int64_t place_of(const whole_scatter_problem &p, int64_t at) {
     return place;
 }
 
-__device__ float least_of(uint32_t type) {
-    if (type == DTYPE_FP8E4M3FN) return 1.0f / 64;
-    return type == DTYPE_FP16 || type == DTYPE_FP8E5M2 ? 1.0f / 16384 : 0;
-}
-
 __global__ void __launch_bounds__(whole_each_threads)
     begin(const whole_scatter_problem p, double *__restrict__ want, float *__restrict__ spread) {
     for (int64_t k = whole_each_first(); k < p.count; k += whole_each_step()) {
@@ -70,7 +65,7 @@ __global__ void __launch_bounds__(whole_each_threads)
     for (int64_t k = whole_each_first(); k < p.count; k += whole_each_step()) {
         const long long last = __double_as_longlong(want[k]);
         if (p.how == WRITE) want[k] = last < 0 ? values_at(p.x, p.type, k) : values_at(p.updates, p.type, last);
-        spread[k] = (p.how == ADD ? sqrtf(spread[k]) : fabsf((float)want[k])) + least_of(p.type);
+        spread[k] = (p.how == ADD ? sqrtf(spread[k]) : fabsf((float)want[k])) + (float)values_least(p.type);
     }
 }
 

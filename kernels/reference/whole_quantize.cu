@@ -9,11 +9,6 @@ namespace {
 /* As the kind's tolerance has it: so much of |want| + spread is half a step, and 2^-9 more. */
 constexpr double within = 1.0 / 1024, half_a_step = 0.5 + 1.0 / 512;
 
-/* Below it the steps of a short float grow no smaller. */
-__device__ double least_of(uint32_t type) {
-    return type == DTYPE_FP16 || type == DTYPE_FP8E5M2 ? 0x1p-14 : type == DTYPE_FP8E4M3FN ? 0x1p-6 : 0;
-}
-
 struct range {
     double low, high;
     bool steps; /* whole numbers */
@@ -27,7 +22,11 @@ __device__ range range_of(uint32_t type) {
     case DTYPE_UINT8: return {0, 255, true};
     case DTYPE_INT4: return {-8, 7, true};
     case DTYPE_UINT4: return {0, 15, true};
+    case DTYPE_INT2: return {-2, 1, true};
+    case DTYPE_UINT2: return {0, 3, true};
+    case DTYPE_FP4E2M1: return {-6, 6, false};
     case DTYPE_FP8E4M3FN: return {-448, 448, false};
+    case DTYPE_FP8E4M3FNUZ: return {-240, 240, false};
     default: return {-57344, 57344, false};
     }
 }
@@ -48,7 +47,8 @@ __global__ void __launch_bounds__(whole_each_threads)
         const double zero = p.zero_points ? values_at(p.zero_points, p.zero_type, channel) : 0;
         const double y = p.quantizes ? fmin(r.high, fmax(r.low, x / scale + zero)) : (x - zero) * scale;
         want[k] = y;
-        spread[k] = (float)(p.quantizes && r.steps ? half_a_step / within - fabs(y) : least_of(p.to));
+        const double step = r.steps ? 1 : values_step(p.to, y);
+        spread[k] = (float)(p.quantizes && step > 0 ? half_a_step * step / within - fabs(y) : values_least(p.to));
     }
 }
 

@@ -255,12 +255,24 @@ static bool build_squares(builder *b) {
 
 static bool is_short_float(uint32_t type) { return type == SCOUT_FP8E4M3 || type == SCOUT_FP8E5M2; }
 
+static bool casts_narrow(uint32_t from, uint32_t to) {
+    static const uint32_t types[] = {SCOUT_FP32, SCOUT_FP16, SCOUT_BF16, SCOUT_INT8, SCOUT_UINT8};
+    const uint32_t other = move_is_narrow(from) ? to : from;
+    bool known = move_is_narrow(other) && from != to;
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++) known = known || types[k] == other;
+    return known;
+}
+
 /* Whole numbers lose their upper bits where they do not fit. A float beyond a whole number's range becomes its end,
- * where ONNX leaves open what it becomes. */
+ * where ONNX leaves open what it becomes. No input here is beyond a short float's range, so `saturate` decides nothing,
+ * but for fp8e8m0, which has no 0. */
 static bool build_cast(builder *b) {
     const uint32_t from = b->op->input, to = b->op->output;
-    const bool wide = from == SCOUT_INT64 || from == SCOUT_INT32;
-    if ((is_short_float(to) && wide) || (is_short_float(from) && to == SCOUT_BOOL))
+    const bool wide = from == SCOUT_INT64 || from == SCOUT_INT32, narrow = move_is_narrow(from) || move_is_narrow(to);
+    if (to == SCOUT_FP8E8M0 && (!op_number(b->op, "saturate", 1) || move_power_up(b->op) < 0))
+        return kind_tensors_refuse(b->why, "feature",
+                                   "a cast to fp8e8m0 saturates, and rounds up, down or to the nearest");
+    if (narrow ? !casts_narrow(from, to) : (is_short_float(to) && wide) || (is_short_float(from) && to == SCOUT_BOOL))
         return kind_tensors_refuse(b->why, "type", "a cast from %s to %s is not covered", dtype_get((dtype)from)->name,
                                    dtype_get((dtype)to)->name);
     if (!same_shape(b)) return false;
@@ -291,7 +303,7 @@ static const struct {
     {"trilu", build_trilu, {"upper", "diagonal"}},
     {"depthtospace", build_squares, {"input", "mode"}},
     {"spacetodepth", build_squares, {"input", "mode"}},
-    {"cast", build_cast, {NULL}},
+    {"cast", build_cast, {"saturate", "round_mode"}},
 };
 
 /* Of all these candidates know how to load and store them. */
@@ -313,8 +325,10 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
         return kind_tensors_refuse(why, "feature", "a move of kind %.40s is not covered",
                                    out->what ? out->what : "none");
     if (!kind_fields_only(out, rows[row].fields, why)) return false;
-    if (!known_type(out->input) || !known_type(out->output) ||
-        (out->input != out->output && !op_is(out, "cast") && !move_marks(out)))
+    const bool cast = op_is(out, "cast");
+    if (!(known_type(out->input) || (cast && move_is_narrow(out->input))) ||
+        !(known_type(out->output) || (cast && move_is_narrow(out->output))) ||
+        (out->input != out->output && !cast && !move_marks(out)))
         return kind_tensors_refuse(why, "type", "a move of %s into %s is not covered",
                                    dtype_get((dtype)out->input)->name, dtype_get((dtype)out->output)->name);
     b.rank = op_ints(out, "input", b.input, SCOUT_MAX_RANK);

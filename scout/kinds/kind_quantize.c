@@ -6,14 +6,14 @@
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/quantize.h"
 
-static const char *const known_fields[] = {"axis", "zero_points", "block_size", NULL};
+static const char *const known_fields[] = {"axis", "zero_points", "block_size", "order_in", "order_out", NULL};
 
 static bool is_float(uint32_t type) { return type == SCOUT_FP32 || type == SCOUT_FP16 || type == SCOUT_BF16; }
-static bool is_fp8(uint32_t type) { return type == SCOUT_FP8E4M3 || type == SCOUT_FP8E5M2; }
 
 static bool is_short(uint32_t type) {
-    static const uint32_t types[] = {SCOUT_INT8,  SCOUT_UINT8, SCOUT_INT16,   SCOUT_UINT16,
-                                     SCOUT_UINT4, SCOUT_INT4,  SCOUT_FP8E4M3, SCOUT_FP8E5M2};
+    static const uint32_t types[] = {SCOUT_INT8,    SCOUT_UINT8,       SCOUT_INT16,      SCOUT_UINT16, SCOUT_UINT4,
+                                     SCOUT_INT4,    SCOUT_FP8E4M3,     SCOUT_FP8E5M2,    SCOUT_UINT2,  SCOUT_INT2,
+                                     SCOUT_FP4E2M1, SCOUT_FP8E4M3FNUZ, SCOUT_FP8E5M2FNUZ};
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
         if (types[k] == type) return true;
     return false;
@@ -33,7 +33,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     const bool forward = op_is(out, "quantize");
     out->input = (uint32_t)o->rec.type;
     out->output = (uint32_t)o->rec.out_type;
-    if (op_is(out, "dynamic")) return kind_fields_only(out, known_fields + 3, why) && build_dynamic(a, out, why);
+    if (op_is(out, "dynamic")) return kind_fields_only(out, known_fields + 5, why) && build_dynamic(a, out, why);
     if (!forward && !op_is(out, "dequantize"))
         return kind_tensors_refuse(why, "feature", "quantising of kind %.40s is not covered",
                                    out->what ? out->what : "none");
@@ -41,6 +41,8 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     if (forward ? !is_float(out->input) || !is_short(out->output) : !is_short(out->input) || !is_float(out->output))
         return kind_tensors_refuse(why, "type", "no way from %s to %s is known here",
                                    dtype_get((dtype)out->input)->name, dtype_get((dtype)out->output)->name);
+    if (op_number(out, "order_in", 0) != op_number(out, "order_out", 0))
+        return kind_tensors_refuse(why, "feature", "elements that are brought into another order are not covered");
     const int64_t axis = op_number(out, "axis", -1);
     if (axis >= (int64_t)out->rank || axis < -1) return kind_tensors_refuse(why, "shape", "there is no such axis");
     const int64_t block = op_number(out, "block_size", 0);
@@ -62,13 +64,13 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     return kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) != NULL;
 }
 
-/* Back, and to fp8: one product or quotient in fp32, one rounding to the type. To integers: the reference keeps the
- * quotient as it is, and chooses its spread so that 2^-10 of |want| + spread is half a step and 2^-9 more, for
- * quotients (or products with a reciprocal) that round near the middle between two steps. The scale that dynamic
- * quantising finds has a spread that leaves 2^-23 of it. */
+/* Back, and to fp8: one product or quotient in fp32, one rounding to the type. To integers and other short floats: the
+ * reference keeps the quotient as it is, and chooses its spread so that 2^-10 of |want| + spread is half a step and
+ * 2^-9 more, for quotients (or products with a reciprocal) that round near the middle between two steps. The scale that
+ * dynamic quantising finds has a spread that leaves 2^-23 of it. */
 static double tolerance(const scout_op *op) {
-    if (op_is(op, "quantize") && is_fp8(op->output)) return kind_rounding(op->output) + 3 * 0x1p-24;
-    return !op_is(op, "dequantize") ? 0x1p-10 : kind_rounding(op->output) + 3 * 0x1p-24;
+    const double rounding = kind_rounding(op->output); /* 0: of whole numbers */
+    return rounding > 0 ? rounding + 3 * 0x1p-24 : 0x1p-10;
 }
 
 const kind kind_quantize = {.op = OP_QUANTIZE, .build = build, .tolerance = tolerance, .light = true};

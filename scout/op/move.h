@@ -7,11 +7,46 @@
 
 #include "scout/op/op.h"
 
+#include <math.h>
+
 enum { MOVE_RANK = 2 * SCOUT_MAX_RANK };
 
 /* Half steps of short floats grow no smaller below these numbers. */
 static inline double move_least(uint32_t type) {
     return type == SCOUT_FP16 || type == SCOUT_FP8E5M2 ? 0x1p-14 : type == SCOUT_FP8E4M3 ? 0x1p-6 : 0;
+}
+
+/* A step between a number and its neighbours, of short floats without a library; 0: of all others. */
+static inline double move_step_at(uint32_t type, double x) {
+    static const struct {
+        uint32_t type;
+        int fraction, least; /* bits; exponent of the smallest normal number */
+    } rows[] = {{SCOUT_FP4E2M1, 1, 0}, {SCOUT_FP8E4M3FNUZ, 3, -7}, {SCOUT_FP8E5M2FNUZ, 2, -15}};
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        if (rows[k].type != type) continue;
+        const int exponent = x == 0 ? rows[k].least : ilogb(x);
+        return ldexp(1, (exponent < rows[k].least ? rows[k].least : exponent) - rows[k].fraction);
+    }
+    return 0;
+}
+
+/* Types of casts and quantising alone: of 2 and 4 bits, and the 8-bit floats that no library knows. */
+static inline int move_is_narrow(uint32_t type) {
+    return type == SCOUT_INT4 || type == SCOUT_UINT4 || type == SCOUT_INT2 || type == SCOUT_UINT2 ||
+           type == SCOUT_FP4E2M1 || type == SCOUT_FP8E4M3FNUZ || type == SCOUT_FP8E5M2FNUZ || type == SCOUT_FP8E8M0;
+}
+
+/* A cast to fp8e8m0 keeps the exponent of |x|: what is added to x's bits before the fraction is cut off, so that it is
+ * the power of two above, the nearest or the one below; -1: not known. */
+static inline int64_t move_power_up(const scout_op *op) {
+    static const struct {
+        const char *name;
+        int64_t up;
+    } rows[] = {{"up", 0x7fffff}, {"nearest", 0x400000}, {"down", 0}};
+    const char *told = op_text(op, "round_mode");
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
+        if (!told || strcmp(told, rows[k].name) == 0) return rows[k].up;
+    return -1;
 }
 
 typedef struct move_piece {

@@ -129,16 +129,42 @@ CONVERT(to_uint16, uint16_t, fminf(rintf(fabsf(value) * 4096), 65535))
 CONVERT(to_uint32, uint32_t, rintf(fabsf(value) * 0x1p20f))
 CONVERT(to_uint64, uint64_t, rintf(fabsf(value) * 0x1p20f))
 CONVERT(to_bool, uint8_t, value > 0)
+CONVERT(to_fp8e8m0, uint8_t, cpu_number_to_fp8e8m0(value, CPU_NUMBER_UP))
+
+#define STORE(name, type)                                                                                              \
+    static void name(const float *x, int64_t count, bool scales, void *out) {                                          \
+        for (int64_t k = 0; k < count; k++) cpu_number_store(type, out, k, (double)as_scale(x[k], scales));            \
+    }
+STORE(to_fp8e4m3fnuz, SCOUT_FP8E4M3FNUZ)
+STORE(to_fp8e5m2fnuz, SCOUT_FP8E5M2FNUZ)
 
 static const struct {
     uint32_t type;
     convert_block *convert; /* NULL: bytes as they fall */
 } types[] = {
-    {SCOUT_FP32, to_fp32},     {SCOUT_FP16, to_fp16},   {SCOUT_BF16, to_bf16},       {SCOUT_FP64, to_fp64},
-    {SCOUT_INT8, to_int8},     {SCOUT_UINT8, to_uint8}, {SCOUT_FP8E4M3, to_fp8e4m3}, {SCOUT_FP8E5M2, to_fp8e5m2},
-    {SCOUT_INT32, to_int32},   {SCOUT_INT4, NULL},      {SCOUT_UINT4, NULL},         {SCOUT_INT64, to_int64},
-    {SCOUT_BOOL, to_bool},     {SCOUT_INT16, to_int16}, {SCOUT_UINT16, to_uint16},   {SCOUT_UINT32, to_uint32},
+    {SCOUT_FP32, to_fp32},
+    {SCOUT_FP16, to_fp16},
+    {SCOUT_BF16, to_bf16},
+    {SCOUT_FP64, to_fp64},
+    {SCOUT_INT8, to_int8},
+    {SCOUT_UINT8, to_uint8},
+    {SCOUT_FP8E4M3, to_fp8e4m3},
+    {SCOUT_FP8E5M2, to_fp8e5m2},
+    {SCOUT_INT32, to_int32},
+    {SCOUT_INT4, NULL},
+    {SCOUT_UINT4, NULL},
+    {SCOUT_INT64, to_int64},
+    {SCOUT_BOOL, to_bool},
+    {SCOUT_INT16, to_int16},
+    {SCOUT_UINT16, to_uint16},
+    {SCOUT_UINT32, to_uint32},
     {SCOUT_UINT64, to_uint64},
+    {SCOUT_INT2, NULL},
+    {SCOUT_UINT2, NULL},
+    {SCOUT_FP4E2M1, NULL},
+    {SCOUT_FP8E4M3FNUZ, to_fp8e4m3fnuz},
+    {SCOUT_FP8E5M2FNUZ, to_fp8e5m2fnuz},
+    {SCOUT_FP8E8M0, to_fp8e8m0},
 };
 
 /* --- on all threads --- */

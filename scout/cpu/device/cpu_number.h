@@ -18,8 +18,12 @@ uint8_t cpu_number_to_fp8e4m3(float x);
 float cpu_number_from_fp8e5m2(uint8_t b);
 uint8_t cpu_number_to_fp8e5m2(float x);
 
-/* `count` elements from position `at`, `step` apart, as doubles (of int64: exact up to 2^53). 4-bit types: two a byte,
- * the low one first. */
+/* The power of two of |x|, by what is added to x's bits before its fraction is cut off. */
+enum { CPU_NUMBER_UP = 0x7fffff };
+uint8_t cpu_number_to_fp8e8m0(float x, uint32_t up);
+
+/* `count` elements from position `at`, `step` apart, as doubles (of int64: exact up to 2^53). Of 2 and 4 bits: the
+ * lowest bits of a byte first. */
 void cpu_number_load(uint32_t type, const void *data, int64_t at, int64_t step, int64_t count, double *out);
-/* Stores one. 4-bit types: the other half of the byte stays. */
+/* Stores one. Of 2 and 4 bits: the rest of the byte stays. */
 void cpu_number_store(uint32_t type, void *data, int64_t at, double value);

@@ -265,26 +265,46 @@ static void cast_any(uint32_t from_type, const char *from, uint32_t to_type, cha
     for (int64_t k = 0; k < count; k++) cpu_number_store(to_type, to, k, whole ? trunc(row[k]) : row[k]);
 }
 
+static void cast_powers(uint32_t from_type, const char *from, uint32_t up, char *to, int64_t count) {
+    double row[BLOCK];
+    cpu_number_load(from_type, from, 0, 1, count, row);
+    for (int64_t k = 0; k < count; k++) to[k] = (char)cpu_number_to_fp8e8m0((float)row[k], up);
+}
+
+/* Whole numbers of a byte or less to fewer bits: the lower ones stay. */
+static void cut_bits(uint32_t from_type, const char *from, uint32_t to_type, char *to, int64_t count) {
+    const int bits = cpu_number_bits(to_type);
+    const bool is_signed = to_type == SCOUT_INT8 || to_type == SCOUT_INT4 || to_type == SCOUT_INT2;
+    const int half = is_signed ? 1 << (bits - 1) : 0, mask = (1 << bits) - 1;
+    double row[BLOCK];
+    cpu_number_load(from_type, from, 0, 1, count, row);
+    for (int64_t k = 0; k < count; k++) cpu_number_store(to_type, to, k, (((int)row[k] & mask) ^ half) - half);
+}
+
 static void cast_share(void *context, int thread, int threads) {
     const job *j = context;
     const scout_tensor *x = &j->plan->op->tensors[0], *y = &j->plan->op->tensors[1];
-    const int64_t count = op_elements(x), from_size = cpu_number_bits(x->type) / 8,
-                  to_size = cpu_number_bits(y->type) / 8;
+    const int64_t count = op_elements(x), from_bits = cpu_number_bits(x->type), to_bits = cpu_number_bits(y->type);
     const bool floats = cpu_convert_known(x->type) && cpu_convert_known(y->type);
     int64_t from, to;
     cpu_team_share((count + BLOCK - 1) / BLOCK, thread, threads, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const int64_t at = k * BLOCK, here = count - at < BLOCK ? count - at : BLOCK;
-        const char *source = (const char *)j->args->tensors[0] + at * from_size;
-        char *target = (char *)j->args->tensors[1] + at * to_size;
+        const char *source = (const char *)j->args->tensors[0] + at / 8 * from_bits;
+        char *target = (char *)j->args->tensors[1] + at / 8 * to_bits;
         if (floats)
             cast_floats(x->type, source, y->type, target, here);
         else if (cpu_convert_known(x->type) && (y->type == SCOUT_INT8 || y->type == SCOUT_UINT8))
             cast_bytes(x->type, source, y->type, target, here);
         else if (is_cut_off(x->type, y->type))
-            cut_off(x->type == SCOUT_INT64, source, to_size, target, here);
+            cut_off(x->type == SCOUT_INT64, source, to_bits / 8, target, here);
         else if (is_same_bits(x->type, y->type))
             memcpy(target, source, (size_t)here);
+        else if (y->type == SCOUT_FP8E8M0)
+            cast_powers(x->type, source, (uint32_t)move_power_up(j->plan->op), target, here);
+        else if (move_is_narrow(x->type) + move_is_narrow(y->type) > 0 && cpu_number_whole(x->type) &&
+                 cpu_number_whole(y->type))
+            cut_bits(x->type, source, y->type, target, here);
         else
             cast_any(x->type, source, y->type, target, here);
     }
@@ -369,8 +389,8 @@ static const struct {
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)device;
     for (uint32_t k = 0; k < op->tensor_count; k++)
-        if (cpu_number_bits(op->tensors[k].type) < 8)
-            return scout_say(why, SCOUT_NO, "type", "moves types of whole bytes");
+        if (cpu_number_bits(op->tensors[k].type) < 8 && !op_is(op, "cast"))
+            return scout_say(why, SCOUT_NO, "type", "moves types of whole bytes, but for casts");
     if (move_scatters(op)) return scout_say(why, SCOUT_NO, "feature", "scatters are not its work");
     return SCOUT_OK;
 }

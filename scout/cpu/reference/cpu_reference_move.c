@@ -164,14 +164,29 @@ static double marked(const scout_op *op, void *const *tensors, int64_t *place) {
     return (int64_t)index == along;
 }
 
-/* Whole numbers lose their upper bits, floats their fraction and what is beyond the range. */
-static void cast(uint32_t from, uint32_t to, double *want) {
+/* The power of two that is kept of a number, within those that there are. */
+static double power_of(double x, int64_t up) {
+    int exponent;
+    const double part = frexp(fabs(x), &exponent); /* in [0.5, 1), or 0 */
+    const bool above = part * 0x1p24 + (double)up >= 0x1p24;
+    return part == 0 ? 0x1p-127 : ldexp(1, (int)fmin(127, fmax(-127, exponent - 1 + above)));
+}
+
+/* Whole numbers lose their upper bits, floats their fraction and what is beyond the range; of fp4 the end is no longer
+ * beyond what inputs reach. */
+static void cast(const scout_op *op, double *want) {
     static const struct {
         uint32_t type;
         int bits;
         double least;
-    } whole[] = {{SCOUT_INT8, 8, -128}, {SCOUT_UINT8, 8, 0}, {SCOUT_INT32, 32, -0x1p31}, {SCOUT_INT64, 64, -0x1p63}};
+    } whole[] = {{SCOUT_INT8, 8, -128}, {SCOUT_UINT8, 8, 0}, {SCOUT_INT32, 32, -0x1p31}, {SCOUT_INT64, 64, -0x1p63},
+                 {SCOUT_INT4, 4, -8},   {SCOUT_UINT4, 4, 0}, {SCOUT_INT2, 2, -2},        {SCOUT_UINT2, 2, 0}};
+    const uint32_t from = op->tensors[0].type, to = op->tensors[1].type;
     if (to == SCOUT_BOOL) *want = *want != 0;
+    if (to == SCOUT_FP4E2M1) *want = fmin(6, fmax(-6, *want));
+    const double step = move_step_at(to, *want);
+    if (step > 0) *want = rint(*want / step) * step;
+    if (to == SCOUT_FP8E8M0) *want = power_of(*want, move_power_up(op));
     for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++) {
         if (whole[k].type != to) continue;
         const double range = ldexp(1, whole[k].bits), least = whole[k].least;
@@ -222,7 +237,7 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
         want[k] = 0;
         if (o.at >= 0) cpu_number_load(type, tensors[o.tensor], o.at, 1, 1, &want[k]);
         spread[k] = move_least(to);
-        if (to != type) cast(type, to, &want[k]);
+        if (to != type) cast(op, &want[k]);
     }
     return SCOUT_OK;
 }

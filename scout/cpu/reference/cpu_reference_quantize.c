@@ -1,5 +1,6 @@
 /* The reference of quantising and dequantising. */
 #include "scout/cpu/reference/cpu_whole.h"
+#include "scout/op/move.h"
 #include "scout/op/quantize.h"
 
 #include <math.h>
@@ -39,20 +40,25 @@ static scout_answer compute_dynamic(const scout_op *op, void *const *tensors, ui
 static const struct {
     uint32_t type;
     double low, high;
-} ranges[] = {{SCOUT_INT8, -128, 127},    {SCOUT_UINT8, 0, 255},         {SCOUT_INT16, -32768, 32767},
-              {SCOUT_UINT16, 0, 65535},   {SCOUT_INT4, -8, 7},           {SCOUT_UINT4, 0, 15},
-              {SCOUT_FP8E4M3, -448, 448}, {SCOUT_FP8E5M2, -57344, 57344}};
-
-/* Below these numbers half a step of a short float grows no smaller. */
-static double least_of(uint32_t type) {
-    return type == SCOUT_FP16 || type == SCOUT_FP8E5M2 ? 0x1p-14 : type == SCOUT_FP8E4M3 ? 0x1p-6 : 0;
-}
+} ranges[] = {{SCOUT_INT8, -128, 127},
+              {SCOUT_UINT8, 0, 255},
+              {SCOUT_INT16, -32768, 32767},
+              {SCOUT_UINT16, 0, 65535},
+              {SCOUT_INT4, -8, 7},
+              {SCOUT_UINT4, 0, 15},
+              {SCOUT_FP8E4M3, -448, 448},
+              {SCOUT_FP8E5M2, -57344, 57344},
+              {SCOUT_INT2, -2, 1},
+              {SCOUT_UINT2, 0, 3},
+              {SCOUT_FP4E2M1, -6, 6},
+              {SCOUT_FP8E4M3FNUZ, -240, 240},
+              {SCOUT_FP8E5M2FNUZ, -57344, 57344}};
 
 static scout_answer compute(const void *state, const scout_op *op, void *const *tensors, uint32_t output, int64_t from,
                             int64_t count, double *want, double *spread, double *scratch) {
     if (op_is(op, "dynamic")) return compute_dynamic(op, tensors, output, want, spread);
     const quantize_problem p = quantize_problem_of(op);
-    const bool steps = p.quantizes && cpu_number_whole(p.to); /* is rounded to whole numbers */
+    const bool whole = cpu_number_whole(p.to);
     double low = 0, high = 0;
     for (size_t k = 0; k < sizeof ranges / sizeof ranges[0]; k++)
         if (ranges[k].type == p.to) low = ranges[k].low, high = ranges[k].high;
@@ -65,7 +71,8 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
         if (p.zero_points >= 0)
             cpu_number_load(op->tensors[p.zero_points].type, tensors[p.zero_points], channel, 1, 1, &zero);
         want[k] = p.quantizes ? fmin(high, fmax(low, x / scale + zero)) : (x - zero) * scale;
-        spread[k] = steps ? half_a_step / within - fabs(want[k]) : least_of(p.to);
+        const double step = whole ? 1 : move_step_at(p.to, want[k]);
+        spread[k] = p.quantizes && step > 0 ? half_a_step * step / within - fabs(want[k]) : move_least(p.to);
     }
     return SCOUT_OK;
 }

@@ -1,9 +1,9 @@
 /* Moves of data by own kernels: pieces by move_copy, one launch for each; gathers by gather_rows and move_elements;
- * triangles by move_triangle; casts by move_cast. */
+ * triangles by move_triangle; casts by move_cast, of a few bits by move_narrow. */
 #include "scout/cuda/own/own.h"
 #include "scout/op/move.h"
 
-typedef enum way { WAY_COPY, WAY_GATHER, WAY_ELEMENTS, WAY_TRIANGLE, WAY_CAST } way;
+typedef enum way { WAY_COPY, WAY_GATHER, WAY_ELEMENTS, WAY_TRIANGLE, WAY_CAST, WAY_NARROW } way;
 
 struct scout_plan {
     way way;
@@ -14,6 +14,7 @@ struct scout_plan {
     move_elements_pass elements;
     move_triangle_pass triangle;
     move_cast cast;
+    move_narrow narrow;
     uint64_t zero_bytes; /* of a pad: everything is zero first */
     int output;          /* the last tensor */
 };
@@ -73,16 +74,21 @@ static int plan_of_triangle(const scout_op *op, pass_config config, scout_plan *
     return move_triangle_fits(&p->triangle);
 }
 
+static int plan_of_cast(const scout_op *op, pass_config config, scout_plan *p) {
+    const int from = (int)op->tensors[0].type, to = (int)op->tensors[1].type;
+    const int64_t count = op_elements(&op->tensors[0]);
+    const int narrow = move_is_narrow((uint32_t)from) || move_is_narrow((uint32_t)to);
+    p->way = narrow ? WAY_NARROW : WAY_CAST;
+    p->cast = (move_cast){from, to, count, config};
+    p->narrow = (move_narrow){from, to, (uint32_t)move_power_up(op), count, config};
+    return narrow ? move_narrow_fits(&p->narrow) : move_cast_fits(&p->cast);
+}
+
 static int plan_of(const scout_op *op, const int64_t *values, scout_plan *p) {
     const pass_config config = own_pass_config(values);
     memset(p, 0, sizeof *p);
     p->output = (int)op->tensor_count - 1;
-    if (op_is(op, "cast")) {
-        const scout_tensor *x = &op->tensors[0];
-        p->way = WAY_CAST;
-        p->cast = (move_cast){(int)x->type, (int)op->tensors[1].type, op_elements(x), config};
-        return move_cast_fits(&p->cast);
-    }
+    if (op_is(op, "cast")) return plan_of_cast(op, config, p);
     if (op_is(op, "gatherelements")) return plan_of_elements(op, config, p);
     if (op_is(op, "trilu")) return plan_of_triangle(op, config, p);
     if (op_is(op, "gather") || op_is(op, "gathernd")) {
@@ -133,6 +139,7 @@ static int launch_pieces(const scout_plan *p, const scout_args *args) {
 static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why) {
     void *const *t = args->tensors;
     const int error = p->way == WAY_CAST       ? move_cast_launch(&p->cast, t[0], t[1], args->stream)
+                      : p->way == WAY_NARROW   ? move_narrow_launch(&p->narrow, t[0], t[1], args->stream)
                       : p->way == WAY_GATHER   ? gather_rows_launch(&p->gather, t[0], t[1], t[2], args->stream)
                       : p->way == WAY_ELEMENTS ? move_elements_launch(&p->elements, t[0], t[1], t[2], args->stream)
                       : p->way == WAY_TRIANGLE ? move_triangle_launch(&p->triangle, t[0], t[1], args->stream)
@@ -141,9 +148,10 @@ static scout_answer launch(scout_plan *p, const scout_args *args, scout_why *why
 }
 
 static int describe(const scout_plan *p, char *json, size_t room) {
-    static const char *const kernels[] = {"move_copy", "gather_rows", "move_elements", "move_triangle", "move_cast"};
+    static const char *const kernels[] = {"move_copy",     "gather_rows", "move_elements",
+                                          "move_triangle", "move_cast",   "move_narrow"};
     const pass_config *const configs[] = {&p->pieces[0].config, &p->gather.config, &p->elements.config,
-                                          &p->triangle.config, &p->cast.config};
+                                          &p->triangle.config,  &p->cast.config,   &p->narrow.config};
     const pass_config *c = configs[p->way];
     return snprintf(json, room, "{\"kernel\":\"%s\",\"mode\":\"%s\",\"pieces\":%d,\"threads\":%d,\"resident\":%d}",
                     kernels[p->way], p->way == WAY_COPY ? move_copy_mode(&p->pieces[0]) : "rows", p->count, c->threads,

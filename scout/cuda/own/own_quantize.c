@@ -30,7 +30,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     scout_plan p;
     (void)device;
     if (plan_of(op, &p)) return SCOUT_OK;
-    return scout_say(why, SCOUT_NO, "type", "quantize_rows takes fp32, fp16 and bf16 to 4, 8 and 16 bits, and back");
+    return scout_say(why, SCOUT_NO, "type", "quantize_rows takes fp32, fp16 and bf16 to 2, 4, 8 and 16 bits, and back");
 }
 
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,

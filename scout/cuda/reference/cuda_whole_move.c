@@ -148,6 +148,7 @@ static scout_answer compute(scout_device *device, const scout_op *op, void *cons
         return cuda_device_answer(nonzero(op, tensors, want, spread, device->stream), "computing the reference", why);
     whole_move_problem w = {.from = op->tensors[0].type, .to = y->type, .count = op_elements(y), .rank = (int)y->rank};
     w.inputs[0] = tensors[0];
+    w.up = move_power_up(op);
     for (int d = 0; d < w.rank; d++) w.dims[d].count = y->dims[d];
     if (op_is(op, "gather") || op_is(op, "gathernd"))
         set_gathered(op, tensors, &w);

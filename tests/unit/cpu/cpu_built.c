@@ -259,7 +259,8 @@ static int run_candidate(cpu_built *b, const scout_candidate *c, scout_check *ch
 static void break_one(cpu_built *b, scout_check *check, uint32_t output, int64_t at, const char *text) {
     const scout_tensor *t = &b->op.tensors[output];
     const bool flag = t->type == SCOUT_BOOL,
-               byte = !flag && cpu_number_whole(t->type) && cpu_number_bits(t->type) <= 16;
+               byte = !flag &&
+                      (cpu_number_bits(t->type) < 8 || (cpu_number_whole(t->type) && cpu_number_bits(t->type) <= 16));
     double right;
     cpu_number_load(t->type, b->data[output], at, 1, 1, &right);
     const double wrong = flag ? right == 0 : byte ? right + (right > 0 ? -2 : 2) : right + 1 + fabs(right) / 2;

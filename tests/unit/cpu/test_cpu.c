@@ -155,8 +155,9 @@ static void normal_data_is_normal_in_every_type(void) {
 }
 
 static void fills_repeat_and_differ_by_seed(void) {
-    static const uint32_t types[] = {SCOUT_FP32,    SCOUT_FP16,    SCOUT_BF16,  SCOUT_INT8, SCOUT_INT4,
-                                     SCOUT_FP8E4M3, SCOUT_FP8E5M2, SCOUT_INT32, SCOUT_UINT4};
+    static const uint32_t types[] = {SCOUT_FP32,        SCOUT_FP16,    SCOUT_BF16,  SCOUT_INT8,  SCOUT_INT4,
+                                     SCOUT_FP8E4M3,     SCOUT_FP8E5M2, SCOUT_INT32, SCOUT_UINT4, SCOUT_FP8E4M3FNUZ,
+                                     SCOUT_FP8E5M2FNUZ, SCOUT_FP4E2M1, SCOUT_INT2};
     enum { BYTES = 100004 };
     unsigned char *a = take(BYTES + 8), *b = take(BYTES + 8);
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
@@ -252,6 +253,68 @@ static void short_floats_are_exact(void) {
     UNIT_CHECK(isinf(cpu_number_from_fp8e5m2(0x7c)) && isnan(cpu_number_from_fp8e4m3(0xff)));
 }
 
+/* What ONNX says of the formats: bits of the fraction, bias, and whether -0 is the NaN. */
+static const struct {
+    uint32_t type;
+    int fraction, bias, codes;
+    bool one_zero;
+} few_bits[] = {
+    {SCOUT_FP4E2M1, 1, 1, 16, false}, {SCOUT_FP8E4M3FNUZ, 3, 8, 256, true}, {SCOUT_FP8E5M2FNUZ, 2, 16, 256, true}};
+
+static double few_bits_value(size_t k, int code) {
+    const int fraction = few_bits[k].fraction, half = few_bits[k].codes / 2;
+    const int power = code % half >> fraction, rest = code & ((1 << fraction) - 1);
+    const double part = ldexp(rest, -fraction) + (power > 0);
+    if (few_bits[k].one_zero && code == half) return (double)NAN;
+    return (code >= half ? -1 : 1) * ldexp(part, (power > 0 ? power : 1) - few_bits[k].bias);
+}
+
+/* The nearest of all codes, of two the even one; the largest beyond them. */
+static int few_bits_nearest(size_t k, double x) {
+    const int half = few_bits[k].codes / 2;
+    const double size = fmin(fabs(x), few_bits_value(k, half - 1));
+    int best = 0;
+    for (int code = 1; code < half; code++) {
+        const double now = fabs(size - few_bits_value(k, code)), so_far = fabs(size - few_bits_value(k, best));
+        if (now < so_far || (now == so_far && code % 2 == 0)) best = code;
+    }
+    return signbit(x) && !(few_bits[k].one_zero && best == 0) ? best + half : best;
+}
+
+static void few_bits_are_exact(void) {
+    for (size_t k = 0; k < sizeof few_bits / sizeof *few_bits; k++) {
+        const int bits = few_bits[k].codes == 16 ? 4 : 8;
+        UNIT_INT(cpu_number_bits(few_bits[k].type), bits);
+        for (int code = 0; code < few_bits[k].codes; code++) {
+            const unsigned char byte = (unsigned char)(bits == 4 ? code << 4 : code);
+            const double want = few_bits_value(k, code);
+            double got;
+            cpu_number_load(few_bits[k].type, &byte, bits == 4, 1, 1, &got);
+            UNIT_CHECK(isnan(want) ? isnan(got) : got == want);
+        }
+        for (uint32_t code = 0; code < 65536; code++) {
+            const double x = (double)cpu_number_from_fp16((uint16_t)code);
+            unsigned char byte = 0;
+            if (isnan(x)) continue;
+            cpu_number_store(few_bits[k].type, &byte, 0, x);
+            if (!UNIT_CHECK(byte == few_bits_nearest(k, x))) break;
+        }
+    }
+    UNIT_INT(cpu_number_to_fp8e8m0(1.0F, CPU_NUMBER_UP), 127);
+    UNIT_INT(cpu_number_to_fp8e8m0(-0x1.000002p0F, CPU_NUMBER_UP), 128);
+    UNIT_INT(cpu_number_to_fp8e8m0(0x1.7ffffep3F, 0x400000), 130);
+    UNIT_INT(cpu_number_to_fp8e8m0(0x1.8p3F, 0x400000), 131);
+    UNIT_INT(cpu_number_to_fp8e8m0(0x1.fffffep-5F, 0), 122);
+    UNIT_INT(cpu_number_to_fp8e8m0(INFINITY, CPU_NUMBER_UP), 254);
+    UNIT_INT(cpu_number_to_fp8e8m0(NAN, CPU_NUMBER_UP), 255);
+    for (int code = 0; code < 256; code++) {
+        const unsigned char byte = (unsigned char)code;
+        double got;
+        cpu_number_load(SCOUT_FP8E8M0, &byte, 0, 1, 1, &got);
+        UNIT_CHECK(code == 255 ? isnan(got) : got == ldexp(1, code - 127));
+    }
+}
+
 static void nibbles_share_a_byte(void) {
     unsigned char bytes[2] = {0, 0};
     cpu_number_store(SCOUT_INT4, bytes, 0, -8);
@@ -261,6 +324,13 @@ static void nibbles_share_a_byte(void) {
     UNIT_INT(bytes[1], 0x07);
     cpu_number_store(SCOUT_INT4, bytes, 1, -1);
     UNIT_INT(bytes[0], 0xf8);
+    cpu_number_store(SCOUT_INT2, bytes, 2, -2); /* its own two bits alone */
+    UNIT_INT(bytes[0], 0xe8);
+    cpu_number_store(SCOUT_UINT2, bytes, 5, 9);
+    UNIT_INT(bytes[1], 0x0f);
+    double values[4];
+    cpu_number_load(SCOUT_INT2, bytes, 0, 1, 4, values);
+    UNIT_CHECK(values[0] == 0 && values[1] == -2 && values[2] == -2 && values[3] == -1);
 }
 
 /* --- launches --- */
@@ -450,6 +520,7 @@ int main(void) {
     UNIT_RUN(nibbles_are_uniform);
     UNIT_RUN(checksums_see_every_bit);
     UNIT_RUN(short_floats_are_exact);
+    UNIT_RUN(few_bits_are_exact);
     UNIT_RUN(nibbles_share_a_byte);
     UNIT_RUN(sequences_run_as_often_as_asked);
     UNIT_RUN(a_trace_has_each_launch);

@@ -106,6 +106,14 @@ static void scatters_that_combine(void) {
     }
 }
 
+static void check_cast(const char *from, const char *to, const char *fields) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"op\": \"move\", \"what\": \"cast\", \"shape\": [3, 333], \"dtype\": \"%s\", \"out_dtype\": \"%s\"%s}",
+             from, to, fields);
+    check(text, 1);
+}
+
 static void casts(void) {
     static const char *const pairs[][2] = {
         {"fp32", "fp16"},  {"fp16", "fp32"},  {"fp32", "bf16"},      {"bf16", "fp16"},      {"int64", "bool"},
@@ -114,14 +122,22 @@ static void casts(void) {
         {"int8", "uint8"}, {"fp32", "int8"},  {"fp16", "uint8"},     {"fp64", "int8"},      {"fp64", "fp16"},
         {"int64", "fp16"}, {"int32", "fp16"}, {"fp32", "fp8e4m3fn"}, {"bf16", "fp8e4m3fn"}, {"fp8e4m3fn", "fp16"},
         {"fp64", "int64"}, {"bf16", "int64"}, {"uint8", "bf16"}};
-    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-        char text[256];
-        snprintf(
-            text, sizeof text,
-            "{\"op\": \"move\", \"what\": \"cast\", \"shape\": [3, 1000], \"dtype\": \"%s\", \"out_dtype\": \"%s\"}",
-            pairs[k][0], pairs[k][1]);
-        check(text, 1);
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) check_cast(pairs[k][0], pairs[k][1], "");
+}
+
+static void casts_of_few_bits(void) {
+    static const char *const few[] = {"int4",    "uint4",       "int2",        "uint2",
+                                      "fp4e2m1", "fp8e4m3fnuz", "fp8e5m2fnuz", "fp8e8m0"};
+    static const char *const others[] = {"fp32", "fp16", "bf16", "int8", "uint8"};
+    for (size_t k = 0; k < 8; k++) {
+        for (size_t other = 0; other < 5; other++)
+            check_cast(few[k], others[other], ""), check_cast(others[other], few[k], "");
+        for (size_t to = 0; to < 8; to++)
+            if (to != k) check_cast(few[k], few[to], "");
     }
+    check_cast("fp32", "fp8e8m0", ", \"round_mode\": \"down\"");
+    check_cast("bf16", "fp8e8m0", ", \"round_mode\": \"nearest\"");
+    check_cast("fp32", "fp8e5m2fnuz", ", \"saturate\": 0");
 }
 
 static void libraries_move_too(void) {
@@ -170,20 +186,25 @@ static void quantising(void) {
                          way & 2 ? ", \"axis\": 1" : "", way & 4 ? ", \"zero_points\": 1" : "");
                 check(text, 1);
             }
-    static const char *const few[] = {"int4", "uint4", "int16", "uint16", "fp8e4m3fn", "fp8e5m2", "uint8"};
+    static const char *const few[] = {"int4", "uint4", "int16",   "uint16",      "fp8e4m3fn",   "fp8e5m2",
+                                      "int2", "uint2", "fp4e2m1", "fp8e4m3fnuz", "fp8e5m2fnuz", "uint8"};
+    enum { FEW = sizeof few / sizeof *few };
     static const char *const ways[] = {"", ", \"axis\": 1", ", \"axis\": 1, \"block_size\": 4",
                                        ", \"axis\": 2, \"block_size\": 16"};
-    for (int k = 0; k < 7 * 4 * 4; k++) { /* uint8 by blocks alone */
+    for (int k = 0; k < FEW * 4 * 4; k++) { /* uint8 by blocks alone */
         char text[320];
-        const char *const way = ways[k / 7 % 4], *const f = floats[k / 28 % 3];
-        const int back = k / 28 & 1;
-        if (k % 7 == 6 && !strstr(way, "block")) continue;
+        const char *const way = ways[k / FEW % 4], *const f = floats[k / (4 * FEW) % 3];
+        const int back = k / (4 * FEW) & 1;
+        if (k % FEW == FEW - 1 && !strstr(way, "block")) continue;
         snprintf(text, sizeof text,
                  "{\"op\": \"quantize\", \"what\": \"%s\", \"shape\": [3, 5, 331], \"dtype\": \"%s\", "
                  "\"out_dtype\": \"%s\", \"zero_points\": %d%s}",
-                 back ? "dequantize" : "quantize", back ? few[k % 7] : f, back ? f : few[k % 7], k % 2, way);
+                 back ? "dequantize" : "quantize", back ? few[k % FEW] : f, back ? f : few[k % FEW], k % 2, way);
         check(text, 1);
     }
+    check("{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [3, 32], \"dtype\": \"fp32\", \"out_dtype\": "
+          "\"int8\", \"order_in\": 1, \"order_out\": 1}",
+          1);
     check("{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [3, 1031], \"dtype\": \"fp32\", \"out_dtype\": "
           "\"uint8\"}",
           1);
@@ -481,7 +502,18 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"move\", \"what\": \"gathernd\", \"shape\": [4], \"indices\": [4, 3], \"input\": [7, 6]}", "shape"},
         {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"dtype\": \"int64\", \"out_dtype\": \"fp8e4m3fn\"}",
          "type"},
-        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"int4\"}", "type"},
+        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"dtype\": \"int64\", \"out_dtype\": \"int4\"}",
+         "type"},
+        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"dtype\": \"int4\", \"out_dtype\": \"int4\"}",
+         "type"},
+        {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [4], \"input\": [4], \"perm\": [0], \"dtype\": "
+         "\"int4\"}",
+         "type"},
+        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"fp8e8m0\", \"saturate\": 0}",
+         "feature"},
+        {"{\"op\": \"move\", \"what\": \"cast\", \"shape\": [4], \"out_dtype\": \"fp8e8m0\", \"round_mode\": \"off\"}",
+         "feature"},
+        {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"fp8e8m0\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"dynamic\", \"shape\": [4], \"out_dtype\": \"int8\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"fp32\"}", "type"},
         {"{\"op\": \"quantize\", \"what\": \"quantize\", \"shape\": [4], \"out_dtype\": \"int8\", \"axis\": 1}",
@@ -511,6 +543,7 @@ int main(void) {
     UNIT_RUN(scatters_that_combine);
     UNIT_RUN(places_of_marks_and_back);
     UNIT_RUN(casts);
+    UNIT_RUN(casts_of_few_bits);
     UNIT_RUN(embeddings);
     UNIT_RUN(rotations);
     UNIT_RUN(quantising);
