@@ -160,9 +160,10 @@ typedef struct whole_conv_problem {
     int quantised, rounds;        /* scout/op/requantize.h: 0 or 1 */
     double factor, zero_in, zero_weight, zero_out, least, most;
     /* Told when it runs, NULL: as above, and no scales. Of the input one zero point of its type, of the weight one or
-     * one for each output channel; scales (fp32) likewise, before the bias. */
+     * one for each output channel; scales likewise, before the bias. */
     const void *zeros_in, *zeros_weight;
-    const float *scales;
+    const void *scales;
+    uint32_t type_scales;
     int zeros_weight_each, scales_each;
 } whole_conv_problem;
 

@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(whole_each_threads)
         sums s = {0, 0};
         add_taps(p, image, channel, place, s);
         if (p.scales) {
-            const double scale = (double)p.scales[p.scales_each ? channel : 0];
+            const double scale = values_at(p.scales, p.type_scales, p.scales_each ? channel : 0);
             s.sum *= scale, s.squares *= scale * scale;
         }
         if (p.bias) add(s, values_at(p.bias, p.type_bias, channel));

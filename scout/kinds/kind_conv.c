@@ -7,6 +7,7 @@
 #include "scout/kinds/kind_quantised.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/conv.h"
+#include "scout/op/gemm.h"
 
 #include <string.h>
 
@@ -16,8 +17,10 @@ static const struct {
 } combinations[] = {
     {SCOUT_FP32, SCOUT_NONE, SCOUT_FP32, SCOUT_FP32},    {SCOUT_FP16, SCOUT_NONE, SCOUT_FP16, SCOUT_FP32},
     {SCOUT_BF16, SCOUT_NONE, SCOUT_BF16, SCOUT_FP32},    {SCOUT_BF16, SCOUT_NONE, SCOUT_FP32, SCOUT_FP32},
-    {SCOUT_INT8, SCOUT_NONE, SCOUT_INT32, SCOUT_INT32},  {SCOUT_UINT8, SCOUT_INT8, SCOUT_INT32, SCOUT_INT32},
-    {SCOUT_UINT8, SCOUT_NONE, SCOUT_INT32, SCOUT_INT32}, {SCOUT_INT8, SCOUT_UINT8, SCOUT_INT32, SCOUT_INT32},
+    {SCOUT_FP32, SCOUT_INT8, SCOUT_FP32, SCOUT_FP32},    {SCOUT_FP16, SCOUT_INT8, SCOUT_FP16, SCOUT_FP32},
+    {SCOUT_BF16, SCOUT_INT8, SCOUT_BF16, SCOUT_FP32},    {SCOUT_INT8, SCOUT_NONE, SCOUT_INT32, SCOUT_INT32},
+    {SCOUT_UINT8, SCOUT_INT8, SCOUT_INT32, SCOUT_INT32}, {SCOUT_UINT8, SCOUT_NONE, SCOUT_INT32, SCOUT_INT32},
+    {SCOUT_INT8, SCOUT_UINT8, SCOUT_INT32, SCOUT_INT32},
 };
 
 static bool set_types(const oprec *rec, scout_op *out, scout_why *why) {
@@ -58,6 +61,8 @@ static bool expressible(const scout_op *op, scout_why *why) {
         if (f && (f->text || f->number != 0)) return kind_tensors_refuse(why, "feature", "%s", not_expressed[k].text);
     }
     if (!kind_quantised_fields(op, why)) return false;
+    if (gemm_widens(op->input, op->weight) && op_number(op, "transposed", 0) != 0)
+        return kind_tensors_refuse(why, "feature", "a transposed convolution of a quantised weight is not covered");
     if (bias && strcmp(bias, "channel") != 0)
         return kind_tensors_refuse(why, "feature", "a bias of the form %.40s is not covered", bias);
     const op_activation a = activation_of(op);
@@ -108,7 +113,9 @@ static bool add_tensors(const operation *o, arena *a, scout_op *out, const int64
     return kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape) &&
            (!op_field(out, "bias") || add_bias(&t, cout, op_elements(filter) / weight[0])) &&
            (op_number(out, "residual", 0) == 0 ||
-            kind_tensors_add(&t, "residual", SCOUT_INPUT, out->output, (int)out->rank, out->shape));
+            kind_tensors_add(&t, "residual", SCOUT_INPUT, out->output, (int)out->rank, out->shape)) &&
+           (!gemm_widens(out->input, out->weight) ||
+            kind_tensors_add_vector(&t, "scales", SCOUT_SIDE, out->input, cout));
 }
 
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {

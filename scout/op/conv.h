@@ -20,6 +20,7 @@ typedef struct conv_problem {
     int64_t w_g, w_o, w_i;
     uint32_t type_in, type_weight, type_out;
     int bias, residual;       /* their tensors; -1: none. The residual lies as the output. */
+    int scales;               /* of a weight of bytes beside floats, for each output channel; -1: none */
     op_activation activation; /* of the sum of everything */
     requantize quant;         /* sums of bytes that become bytes again */
 } conv_problem;
@@ -42,6 +43,7 @@ static inline conv_problem conv_problem_of(const scout_op *op) {
     p.w_g = p.transposed ? p.cin / p.group * p.w_i : p.cout / p.group * p.w_o;
     p.type_in = in->type, p.type_weight = weight->type, p.type_out = out->type;
     p.bias = op_tensor(op, "bias"), p.residual = op_tensor(op, "residual");
+    p.scales = op_tensor(op, "scales");
     p.activation = activation_of(op);
     p.quant = requantize_of(op, p.cin / p.group * window_kernel(&p.w));
     return p;

@@ -17,6 +17,7 @@
     each(cpu_conv_onednn)                                                                                             \
     each(cpu_conv_lowered)                                                                                            \
     each(cpu_conv_widened)                                                                                            \
+    each(cpu_conv_floats) \
     each(cpu_conv_depthwise)                                                                                          \
     each(cpu_pool_onednn)                                                                                             \
     each(cpu_pool_direct)                                                                                             \

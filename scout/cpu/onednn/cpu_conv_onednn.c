@@ -224,6 +224,7 @@ static scout_answer supports(const scout_op *op, scout_device *device, scout_why
     scout_plan plan = {.form = CPU_ONEDNN_CONV_PACKED};
     (void)device;
     if (!cpu_onednn_get(why)) return SCOUT_NO;
+    if (p.scales >= 0) return scout_say(why, SCOUT_NO, "type", "oneDNN convolves floats with floats");
     if (!fits(&p)) return scout_say(why, SCOUT_NO, "shape", "a dimension exceeds the limit of oneDNN's kernels");
     if (cpu_onednn_plan_type(p.type_in) == dnnl_data_type_undef ||
         cpu_onednn_plan_type(p.type_weight) == dnnl_data_type_undef ||

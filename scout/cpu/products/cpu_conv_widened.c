@@ -140,7 +140,7 @@ static const scout_candidate *multiplier(const conv_problem *p) {
 
 static scout_answer covers(const scout_op *op, const conv_problem *p, product *asked, scout_why *why) {
     const bool halves = p->type_in == SCOUT_FP16 || p->type_in == SCOUT_BF16;
-    if (!halves && !(is_byte(p->type_in) && is_byte(p->type_weight)))
+    if (p->scales >= 0 || (!halves && !(is_byte(p->type_in) && is_byte(p->type_weight))))
         return scout_say(why, SCOUT_NO, "type", "convolves fp16, bf16 and bytes");
     if (p->transposed) return scout_say(why, SCOUT_NO, "feature", "transposed convolutions are not supported");
     if (p->w.last) return scout_say(why, SCOUT_NO, "layout", "channels must come before space");

@@ -39,7 +39,7 @@ struct scout_check {
     void *const *tensors; /* while begin runs */
     uint64_t seed;
     bool whole;
-    uint32_t bias_type;
+    uint32_t bias_type, scales_type;
     int64_t width, segments;   /* of a group */
     int64_t places, rows;      /* of the output of a channel */
     double *x;                 /* cout */
@@ -199,12 +199,19 @@ static int64_t width_of(const scout_check *c, int64_t segment) {
     return left < c->width ? left : c->width;
 }
 
+static double value(const scout_check *c, int tensor, uint32_t type, int64_t at) {
+    double x;
+    cpu_number_load(type, c->tensors[tensor], at, 1, 1, &x);
+    return x;
+}
+
 /* The filter of one output channel times x is added to `sum`, its squares to `squares`. */
 static void add_filter(const scout_check *c, int64_t channel, double x, double *sum, double *squares) {
     const conv_problem *p = &c->p;
     const int64_t each = p->cout / p->group, inputs = p->cin / p->group, taps = window_kernel(&p->w);
     const int64_t from = channel / each * p->w_g + channel % each * p->w_o;
     double piece[PIECE];
+    if (p->scales >= 0) x *= value(c, p->scales, c->scales_type, channel);
     for (int64_t i = 0; i < inputs; i++)
         for (int64_t t = 0; t < taps; t += PIECE) {
             const int64_t count = taps - t < PIECE ? taps - t : PIECE;
@@ -241,12 +248,6 @@ static void load_image(void *context, int thread, int threads) {
 }
 
 /* --- sums --- */
-
-static double value(const scout_check *c, int tensor, uint32_t type, int64_t at) {
-    double x;
-    cpu_number_load(type, c->tensors[tensor], at, 1, 1, &x);
-    return x;
-}
 
 /* Bias and residual of one channel, times x, for `count` places from `place` on. */
 static void add_rest(const scout_check *c, int64_t channel, double x, int64_t place, int64_t count, double *want,
@@ -437,6 +438,7 @@ static scout_answer begin(scout_device *device, const scout_op *op, void *const 
     c->p = conv_problem_of(op);
     join_rows(&c->p.w);
     c->tensors = tensors;
+    c->scales_type = c->p.scales >= 0 ? op->tensors[c->p.scales].type : c->p.type_in;
     c->bias_type = c->p.bias >= 0 ? op->tensors[c->p.bias].type : c->p.type_out;
     c->seed = mix_bits(seed ^ 0x636f6e76u);
     c->places = window_out(&c->p.w);

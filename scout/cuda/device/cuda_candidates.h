@@ -21,7 +21,8 @@
     each(dnn_norm)                                                                                                    \
     each(dnn_batch_norm)                                                                                              \
     each(dnn_softmax)                                                                                                 \
-    each(dnn_conv)                                                                                                    \
+    each(dnn_conv) \
+    each(dnn_conv_scaled)                                                                                                    \
     each(own_conv_product)                                                                                            \
     each(own_conv_bytes)                                                                                              \
     each(dnn_pool)                                                                                                    \

@@ -46,6 +46,7 @@ static whole_conv_problem of_conv(const scout_op *op, const conv_problem *p, voi
                             .w_o = p->w_o,
                             .w_i = p->w_i};
     set_epilogue(&w, &p->activation, &p->quant);
+    if (p->scales >= 0) w.scales = tensors[p->scales], w.type_scales = op->tensors[p->scales].type, w.scales_each = 1;
     for (int k = 0; k < WHOLE_CONV_AXES; k++) {
         const window_axis *a = &p->w.axes[k];
         w.axes[k] = (whole_conv_axis){a->in, a->out, a->kernel, a->stride, a->dilation, a->begin};
@@ -90,7 +91,7 @@ static whole_conv_problem of_gemm(const scout_op *op, const gemm_problem *p, voi
     set_epilogue(&w, &p->activation, &p->quant);
     if (p->a_zero >= 0) w.zeros_in = tensors[p->a_zero];
     if (p->b_zero >= 0) w.zeros_weight = tensors[p->b_zero], w.zeros_weight_each = p->b_zero_each;
-    if (p->scales >= 0) w.scales = tensors[p->scales], w.scales_each = p->scales_each;
+    if (p->scales >= 0) w.scales = tensors[p->scales], w.type_scales = SCOUT_FP32, w.scales_each = p->scales_each;
     for (int k = 0; k < WHOLE_CONV_AXES; k++)
         w.axes[k] = (whole_conv_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
     return w;

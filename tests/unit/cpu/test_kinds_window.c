@@ -131,6 +131,8 @@ static void what_cannot_be_told_is_refused(void) {
     refused(&w, NULL, NULL, 0, "feature");
     w = plain;
     w.type = DTYPE_FP32, w.weight = DTYPE_INT8; /* dequantised when the model is loaded */
+    refused(&w, "zero_points", NULL, 1, "feature");
+    w.weight = DTYPE_UINT8; /* without a zero point it would be of no sign */
     refused(&w, NULL, NULL, 0, "type");
     w = plain;
     w.type = DTYPE_INT8, w.out = DTYPE_INT32;

@@ -577,6 +577,25 @@ static void quantised_sums_have_one_kernel(void) {
     drop_op();
 }
 
+/* A weight of int8 beside floats is the library's once it is widened. */
+static void scaled_weights_have_one_convolution(void) {
+    static const char *const types[] = {"\"weight_dtype\": \"int8\"", "\"weight_dtype\": \"fp32\""};
+    for (int k = 0; k < 2; k++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "{\"c\": {\"op\": \"conv\", \"shape\": [1, 16, 8, 8], \"input\": [1, 32, 8, 8], \"kernel\": [1, 1], "
+                 "\"dtype\": \"fp32\", %s}}",
+                 types[k]);
+        if (make_op(text)) {
+            const scout_answer whole = dnn_conv.supports(&op, &device, &why);
+            UNIT_INT(dnn_conv_scaled.supports(&op, &device, &why), k == 0 ? SCOUT_OK : SCOUT_NO);
+            UNIT_INT(whole, k == 0 ? SCOUT_NO : SCOUT_OK);
+            UNIT_INT(own_conv_bytes.supports(&op, &device, &why), SCOUT_NO);
+        }
+        drop_op();
+    }
+}
+
 /* The library's reduction of nothing fails at its launch; without the library all else fails for another reason. */
 static void what_reduces_nothing_is_refused(void) {
     if (make_op("{\"r\": {\"op\": \"reduce\", \"what\": \"mean\", \"shape\": [3, 5, 7], \"input\": [3, 5, 7]}}")) {
@@ -627,6 +646,7 @@ int main(void) {
     UNIT_RUN(a_coarse_first_choice_is_the_default);
     UNIT_RUN(sums_of_bytes_go_through_a_copy);
     UNIT_RUN(quantised_sums_have_one_kernel);
+    UNIT_RUN(scaled_weights_have_one_convolution);
     UNIT_RUN(what_reduces_nothing_is_refused);
     return unit_end();
 }
