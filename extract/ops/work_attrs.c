@@ -71,7 +71,6 @@ static const attr_row rows[] = {
     {"FusedMatMulActivation", "activation_gamma", "activation_gamma", USE_ALWAYS, 0, NULL},
     {"GRU", "linear_before_reset", "linear_before_reset", USE_VALUE, 0, NULL},
     {"GatedRMSNorm", "activation", "activation", USE_VALUE, 0, "silu"},
-    {"GatherBlockQuantized", "quantize_axis", "quantize_axis", USE_VALUE, 1, NULL},
     {"GatherND", "batch_dims", "batch_dims", USE_VALUE, 0, NULL},
     {"GlobalLpPool", "p", "p", USE_VALUE, 2, NULL},
     {"GridSample", "align_corners", "align_corners", USE_VALUE, 0, NULL},

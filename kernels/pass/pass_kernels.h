@@ -176,6 +176,19 @@ int gather_rows_fits(const gather_rows *rows);
 int gather_rows_width(const gather_rows *rows); /* bytes of a piece */
 int gather_rows_launch(const gather_rows *rows, const void *table, const void *indices, void *out, void *stream);
 
+/* --- gather_blocks: rows of 4 or 8 bits, (code - zero point) * scale, which blocks of columns share --- */
+
+typedef struct gather_blocks {
+    int64_t rows, cols, block; /* rows looked up; nibbles lie two in a byte: cols is even then */
+    int from, to, index_type;  /* uint4, int4, uint8, int8 (zero points, too); fp32, fp16, bf16 (scales, too) */
+    pass_config config;
+} gather_blocks;
+
+int gather_blocks_fits(const gather_blocks *blocks);
+/* zeros: NULL where there are none; scales and zeros are [rows of the table, blocks of a row] */
+int gather_blocks_launch(const gather_blocks *blocks, const void *table, const void *indices, const void *scales,
+                         const void *zeros, void *out, void *stream);
+
 /* --- move_copy: elements of any size along any steps --- */
 
 /* Dimensions innermost first; element [.., j, i] goes from from_at + i * from_strides[0] + j * from_strides[1] + … to

@@ -226,9 +226,10 @@ cudaError_t whole_sample(const whole_sample_problem *p, double *want, float *spr
 /* --- whole_embedding.cu --- */
 
 typedef struct whole_embedding_problem {
-    const void *table, *indices;
-    uint32_t type, index_type; /* the latter int32 or int64 */
-    int64_t rows, cols;        /* of the output */
+    const void *table, *indices, *scales, *zeros;
+    uint32_t type, index_type, out_type; /* index_type: int32 or int64 */
+    int64_t rows, cols;                  /* of the output */
+    int64_t block, blocks;               /* columns that share a scale, and how many of them; 0: none do */
 } whole_embedding_problem;
 
 cudaError_t whole_embedding(const whole_embedding_problem *p, double *want, float *spread, cudaStream_t stream);

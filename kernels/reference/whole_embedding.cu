@@ -13,9 +13,13 @@ __global__ void __launch_bounds__(whole_each_threads)
         const int64_t at = k / p.cols;
         const int64_t row = p.index_type == DTYPE_INT64 ? (int64_t)((const long long *)p.indices)[at]
                                                         : ((const int32_t *)p.indices)[at];
-        const double x = values_at(p.table, p.type, row * p.cols + k % p.cols);
+        double x = values_at(p.table, p.type, row * p.cols + k % p.cols);
+        if (p.block > 0) {
+            const int64_t side = row * p.blocks + k % p.cols / p.block;
+            x = (x - (p.zeros ? values_at(p.zeros, p.type, side) : 0)) * values_at(p.scales, p.out_type, side);
+        }
         want[k] = x;
-        spread[k] = (float)fabs(x);
+        spread[k] = p.out_type == DTYPE_FP16 ? 1.0f / 16384 : 0; /* below it steps grow no smaller */
     }
 }
 

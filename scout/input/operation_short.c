@@ -195,6 +195,17 @@ static void finish_plain(oprec *rec) {
     if (rec->kind == OP_NORM && rec->rank == 2) finish_norm(rec, n);
 }
 
+/* As much of the table as is looked up, with its scales and zero points where it is quantised. */
+static void finish_embedding(oprec *rec) {
+    const int64_t n = product(rec->rank, rec->shape), block = oprec_int(rec, "block_size", 0);
+    finish_plain(rec);
+    if (block < 1) return;
+    const int64_t blocks = checked_mul(rec->shape[0], checked_ceil_div(rec->shape[rec->rank - 1], block));
+    rec->bytes_read = checked_add(dtype_bytes(rec->weight_type, n), dtype_bytes(rec->type, blocks));
+    if (oprec_int(rec, "zero_points", 0))
+        rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(rec->weight_type, blocks));
+}
+
 /* A number for each row: of a place it is an int64. */
 static void finish_reduce(oprec *rec) {
     finish_plain(rec);
@@ -259,6 +270,7 @@ void operation_read_short(operation_reader *r, const char *name, json_t *entry, 
     case OP_CONV: finish_conv(r, rec); break;
     case OP_POOL: finish_pool(r, rec); break;
     case OP_REDUCE: finish_reduce(rec); break;
+    case OP_EMBEDDING: finish_embedding(rec); break;
     case OP_SOFTMAX: finish_softmax(r, entry, rec); break;
     default: finish_plain(rec); break;
     }

@@ -37,6 +37,7 @@
     each(cpu_attention_onednn)                                                                                        \
     each(cpu_attention_tiled)                                                                                         \
     each(cpu_embedding_rows)                                                                                          \
+    each(cpu_embedding_blocks)                                                                                        \
     each(cpu_rotary_rows)                                                                                             \
     each(cpu_move_copy)                                                                                               \
     each(cpu_scatter_rows)                                                                                            \

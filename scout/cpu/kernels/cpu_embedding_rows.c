@@ -36,6 +36,8 @@ static void share(void *context, int thread, int threads) {
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {
     (void)device;
+    if (op_number(op, "block_size", 0) > 0)
+        return scout_say(why, SCOUT_NO, "feature", "blocks are the work of embedding_blocks");
     if (cpu_number_bits(op->tensors[EMBEDDING_TABLE].type) >= 8) return SCOUT_OK;
     return scout_say(why, SCOUT_NO, "type", "copies types of whole bytes");
 }

@@ -1,8 +1,7 @@
 /* The reference of embeddings. */
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/embedding.h"
-
-#include <math.h>
+#include "scout/op/move.h"
 
 static scout_answer open_whole(const scout_op *op, void **state, scout_why *why) {
     *state = NULL;
@@ -22,8 +21,15 @@ static scout_answer compute(const void *state, const scout_op *op, void *const *
     for (int64_t k = 0; k < count; k += p.cols) {
         const int64_t row = embedding_index(p.index_type, tensors[EMBEDDING_INDICES], (from + k) / p.cols);
         cpu_number_load(p.type, tensors[EMBEDDING_TABLE], row * p.cols, 1, p.cols, want + k);
+        for (int64_t c = 0; p.block > 0 && c < p.cols; c++) {
+            const int64_t side = row * p.blocks + c / p.block;
+            double scale, zero = 0;
+            cpu_number_load(p.out_type, tensors[EMBEDDING_SCALES], side, 1, 1, &scale);
+            if (p.zeros >= 0) cpu_number_load(p.type, tensors[p.zeros], side, 1, 1, &zero);
+            want[k + c] = (want[k + c] - zero) * scale;
+        }
     }
-    for (int64_t k = 0; k < count; k++) spread[k] = fabs(want[k]);
+    for (int64_t k = 0; k < count; k++) spread[k] = move_least(p.out_type);
     return SCOUT_OK;
 }
 

@@ -44,6 +44,7 @@
     each(own_generated)                                                                                               \
     each(own_rotary)                                                                                                  \
     each(own_embedding)                                                                                               \
+    each(own_embedding_blocks)                                                                                        \
     each(own_move_joined) /* in one launch */                                                                         \
     each(own_move)                                                                                                    \
     each(own_places) /* scatters, marks, pads with copies */                                                      \

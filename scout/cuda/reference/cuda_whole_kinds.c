@@ -164,8 +164,9 @@ static scout_answer pool(scout_device *device, const scout_op *op, void *const *
 CUDA_WHOLE_REFERENCE(cuda_whole_pool, SCOUT_POOL, pool);
 
 /* What kernels/harness/values.cuh reads. */
-static const uint32_t types[] = {SCOUT_FP32,  SCOUT_FP64, SCOUT_FP16,  SCOUT_BF16,  SCOUT_FP8E4M3, SCOUT_FP8E5M2,
-                                 SCOUT_UINT8, SCOUT_INT8, SCOUT_INT32, SCOUT_INT64, SCOUT_BOOL};
+static const uint32_t types[] = {SCOUT_FP32,    SCOUT_FP64,  SCOUT_FP16, SCOUT_BF16,  SCOUT_FP8E4M3,
+                                 SCOUT_FP8E5M2, SCOUT_UINT8, SCOUT_INT8, SCOUT_INT32, SCOUT_INT64,
+                                 SCOUT_BOOL,    SCOUT_INT4,  SCOUT_UINT4};
 
 static scout_answer embedding(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                               double *want, float *spread, scout_why *why) {
@@ -176,10 +177,15 @@ static scout_answer embedding(scout_device *device, const scout_op *op, void *co
     if (row == sizeof types / sizeof *types) return scout_say(why, SCOUT_NO, "type", "no reference for this type");
     const whole_embedding_problem w = {.table = tensors[EMBEDDING_TABLE],
                                        .indices = tensors[EMBEDDING_INDICES],
+                                       .scales = p.block > 0 ? tensors[EMBEDDING_SCALES] : NULL,
+                                       .zeros = p.zeros < 0 ? NULL : tensors[p.zeros],
                                        .type = p.type,
                                        .index_type = p.index_type,
+                                       .out_type = p.out_type,
                                        .rows = p.rows,
-                                       .cols = p.cols};
+                                       .cols = p.cols,
+                                       .block = p.block,
+                                       .blocks = p.blocks};
     return cuda_device_answer(whole_embedding(&w, want, spread, device->stream), "computing the reference", why);
 }
 

@@ -157,6 +157,22 @@ static void embeddings(void) {
     check("{\"op\": \"embedding\", \"shape\": [1000, 1], \"table\": 1}", 1);
 }
 
+/* Tables of few bits, with blocks that begin and end anywhere in rows. */
+static void embeddings_in_blocks(void) {
+    static const char *const types[] = {"fp32", "fp16", "bf16"}, *const stored[] = {"int4", "uint4", "int8", "uint8"};
+    static const int cols[] = {1024, 66, 1030}, blocks[] = {32, 16, 7};
+    for (int k = 0; k < 3 * 4 * 3 * 2; k++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "{\"op\": \"embedding\", \"shape\": [17, %d], \"table\": 9, \"dtype\": \"%s\", \"weight_dtype\": "
+                 "\"%s\", \"block_size\": %d, \"zero_points\": %d, \"index_dtype\": \"int32\"}",
+                 cols[k / 24], types[k % 3], stored[k / 3 % 4], blocks[k / 24], k / 12 % 2);
+        check(text, 1);
+    }
+    check("{\"op\": \"embedding\", \"shape\": [3, 129], \"table\": 5, \"weight_dtype\": \"int8\", \"block_size\": 200}",
+          1);
+}
+
 static void rotations(void) {
     static const char *const types[] = {"fp32", "fp16", "bf16"};
     for (int t = 0; t < 3; t++)
@@ -287,6 +303,15 @@ static void references_by_hand(void) {
     begin(&b, "{\"op\": \"embedding\", \"shape\": [2, 2], \"table\": 3}", "table", 6);
     cpu_built_put(&b, "indices", 0, 2), cpu_built_put(&b, "indices", 1, 1);
     expect_output(&b, "out", (const double[]){4, 5, 2, 3}, 4, 1);
+    cpu_built_end(&b);
+    begin(&b, /* (code - 5) * scale of row 1, whose blocks have scales 3 and 4 */
+          "{\"op\": \"embedding\", \"shape\": [1, 4], \"table\": 2, \"weight_dtype\": \"int4\", \"block_size\": 2, "
+          "\"zero_points\": 1}",
+          "table", 8);
+    cpu_built_put(&b, "indices", 0, 1);
+    for (int k = 0; k < 4; k++) cpu_built_put(&b, "scales", k, 1 + k), cpu_built_put(&b, "zero_points", k, 5);
+    cpu_built_put(&b, "table", 7, -8);
+    expect_output(&b, "out", (const double[]){-3, 0, 4, -52}, 4, 0.01);
     cpu_built_end(&b);
     begin(&b, "{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4]}", "x", 4);
     for (int k = 0; k < 2; k++) cpu_built_put(&b, "cos", k, 2 + k), cpu_built_put(&b, "sin", k, 5 * (1 + k));
@@ -454,7 +479,13 @@ static void what_cannot_be_told_is_refused(void) {
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 0}", "shape"},
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 9223372036854775807}", "shape"},
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"what\": \"embed_norm\"}", "feature"},
-        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"block_size\": 32}", "feature"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"block_size\": 32}", "type"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"block_size\": -1, \"weight_dtype\": \"int4\"}",
+         "shape"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 5], \"table\": 7, \"block_size\": 2, \"weight_dtype\": \"int4\"}",
+         "shape"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"zero_points\": 1}", "feature"},
+        {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"weight_dtype\": \"int4\"}", "type"},
         {"{\"op\": \"embedding\", \"shape\": [4, 4], \"table\": 7, \"index_dtype\": \"fp32\"}", "type"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 3]}", "shape"},
         {"{\"op\": \"rotary\", \"shape\": [1, 1, 1, 4], \"rotary_dim\": 6}", "shape"},
@@ -545,6 +576,7 @@ int main(void) {
     UNIT_RUN(casts);
     UNIT_RUN(casts_of_few_bits);
     UNIT_RUN(embeddings);
+    UNIT_RUN(embeddings_in_blocks);
     UNIT_RUN(rotations);
     UNIT_RUN(quantising);
     UNIT_RUN(what_a_dynamic_quantiser_finds);
