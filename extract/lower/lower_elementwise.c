@@ -160,3 +160,16 @@ void lower_elementwise(work *w) {
     work_tell_made(w, "y", n->out[0]);
     w->rec.flops = checked_from_double((double)info_count(out->info) * set_form(w));
 }
+
+/* Of what it is like only the shape matters, and maybe the type: nothing is read. */
+void lower_random(work *w) {
+    const tensor *out = cost_out(w, 0);
+    w->rec.kind = OP_ELEMENTWISE;
+    w->rec.what = cost_what(w);
+    cost_set_types(w, out, out);
+    cost_set_shape(w, out);
+    if (!cost_shaped(out)) return;
+    work_tell_made(w, "y", w->node->out[0]);
+    w->rec.bytes_written = cost_bytes(w, out);
+    w->rec.flops = checked_from_double((double)info_count(out->info) * w->node->def->cost);
+}

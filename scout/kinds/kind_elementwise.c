@@ -7,6 +7,7 @@
 #include "common/dtype.h"
 #include "common/oprec.h"
 #include "scout/kinds/kind_quantised.h"
+#include "scout/kinds/kind_random.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
 #include "scout/op/requantize.h"
@@ -324,6 +325,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     if (op_is(out, "chain") && op_field(out, "quant"))
         return kind_tensors_refuse(why, "feature", "a quantised chain is not covered");
     if (op_is(out, "chain")) return kind_chain_build(&o->rec, a, out, why);
+    if (kind_random_is(out)) return kind_random_build(&o->rec, a, out, why);
     b.is = elementwise_operator_of(out);
     if (!b.is) return kind_tensors_refuse(why, "feature", "the operator %.60s is not covered", out->what);
     if (!set_types(&b, &o->rec) || !expressible(&b) || !read_operands(&b)) return false;
@@ -347,6 +349,7 @@ static double tolerance(const scout_op *op) {
     const requantize quant = requantize_elements(op);
     if (quant.is) return requantize_tolerance(&quant);
     if (op_is(op, "chain")) return kind_chain_tolerance(op);
+    if (kind_random_is(op)) return kind_random_tolerance(op);
     const double rounding = kind_rounding(op->output);
     return rounding > 0 && is ? rounding + (op->input == SCOUT_FP64 ? 0x1p-53 : 0x1p-24) * is->grows : 0;
 }
@@ -355,6 +358,7 @@ static double tolerance(const scout_op *op) {
 static double specials(const scout_op *op) {
     const elementwise_operator *is = elementwise_operator_of(op);
     if (op_is(op, "chain")) return kind_chain_specials(op);
+    if (kind_random_is(op)) return kind_random_specials(op);
     if (!is) return 0;
     if (op_is(op, "pow") && fabs(op_real(op, "exponent", 1000)) <= 8) return 0;
     return (double)is->specials * (double)op_elements(&op->tensors[op->tensor_count - 1]);

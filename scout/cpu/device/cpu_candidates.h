@@ -30,6 +30,7 @@
     each(cpu_softmax_rows)                                                                                            \
     each(cpu_elementwise_onednn)                                                                                      \
     each(cpu_elementwise_loop)                                                                                        \
+    each(cpu_random)                                                                                                  \
     each(cpu_reduce_onednn)                                                                                           \
     each(cpu_reduce_loop)                                                                                             \
     each(cpu_reduce_lines)                                                                                            \

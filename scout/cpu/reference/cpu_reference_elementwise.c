@@ -3,6 +3,7 @@
 #include "scout/cpu/reference/cpu_reference_operators.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/elementwise_chain.h"
+#include "scout/op/random.h"
 #include "scout/op/requantize.h"
 
 #include <float.h>
@@ -164,6 +165,8 @@ static double largest_of(uint32_t type) {
 static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     state *s = calloc(1, sizeof *s);
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
+    *out = s;
+    if (random_how_of(op) != RANDOM_HOWS) return SCOUT_OK;
     if (!chain_of(op, &s->steps, why)) {
         free(s);
         return SCOUT_NO;
@@ -174,7 +177,6 @@ static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     s->wholes = elementwise_in_wholes(op->input);
     s->largest = largest_of(op->output);
     s->quant = requantize_elements(op), s->activation = activation_of(op);
-    *out = s;
     return SCOUT_OK;
 }
 
@@ -215,6 +217,10 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
     const state *s = context;
     const elementwise_walk *w = &s->walk;
     (void)output;
+    if (random_how_of(op) != RANDOM_HOWS) {
+        cpu_reference_random(op, tensors, from, count, want, spread);
+        return SCOUT_OK;
+    }
     for (int64_t at = 0; at < count;) {
         int64_t offsets[ELEMENTWISE_MAX_OPERANDS], run = elementwise_walk_to(w, from + at, offsets);
         if (run > count - at) run = count - at;

@@ -11,3 +11,6 @@ double cpu_reference_operators_floats(elementwise_id id, const double *x, int n,
 int64_t cpu_reference_operators_wholes(elementwise_id id, const int64_t *x, int n, const elementwise_numbers *p);
 /* The root of the sum of the squares of the terms beside the result itself that its rounding errors are part of. */
 double cpu_reference_operators_spread(elementwise_id id, const double *x, int n);
+/* Random numbers (scout/op/random.h): elements [from, from + count) of the output. */
+void cpu_reference_random(const scout_op *op, void *const *tensors, int64_t from, int64_t count, double *want,
+                          double *spread);

@@ -40,6 +40,7 @@
     each(own_attention_tiled) /* many queries: tensor cores */                                                        \
     each(own_attention_naive) /* everything: a reference for the build, and fp32's baseline */                        \
     each(own_elementwise)                                                                                             \
+    each(own_random)                                                                                                  \
     each(own_chain)                                                                                                   \
     each(own_generated)                                                                                               \
     each(own_rotary)                                                                                                  \

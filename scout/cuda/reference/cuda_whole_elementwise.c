@@ -3,7 +3,9 @@
 
 #include "common/checked.h"
 #include "kernels/reference/whole.h"
+#include "kernels/reference/whole_random.h"
 #include "scout/op/elementwise_chain.h"
+#include "scout/op/random.h"
 #include "scout/op/requantize.h"
 
 static scout_answer compute_chain(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
@@ -14,6 +16,21 @@ static scout_answer compute_chain(scout_device *device, const scout_op *op, void
     for (int k = 0; k < p.chain.count; k++) p.step_tolerance[k] = elementwise_step_tolerance(&p.chain.steps[k]);
     for (int k = 0; k < p.walk.inputs; k++) p.data[k] = tensors[p.walk.source[k]];
     return cuda_device_answer(whole_chain(&p, want, spread, device->stream), "computing the reference of a chain", why);
+}
+
+static scout_answer compute_random(scout_device *device, const scout_op *op, void *const *tensors, double *want,
+                                   float *spread, scout_why *why) {
+    const random_problem r = random_problem_of(op);
+    const whole_random_problem p = {.normal = r.how == RANDOM_NORMAL,
+                                    .flips = r.how == RANDOM_BERNOULLI,
+                                    .p = tensors[0],
+                                    .from = r.from,
+                                    .to = r.to,
+                                    .count = r.count,
+                                    .alpha = r.alpha,
+                                    .beta = r.beta,
+                                    .key = r.key};
+    return cuda_device_answer(whole_random(&p, want, spread, device->stream), "computing right random numbers", why);
 }
 
 static whole_elementwise_quant quant_of(const scout_op *op) {
@@ -27,6 +44,7 @@ static whole_elementwise_quant quant_of(const scout_op *op) {
 static scout_answer compute(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                             double *want, float *spread, scout_why *why) {
     const elementwise_operator *const is = elementwise_operator_of(op);
+    if (random_how_of(op) != RANDOM_HOWS) return compute_random(device, op, tensors, want, spread, why);
     whole_elementwise_problem w = {.id = elementwise_id_of(op),
                                    .walk = elementwise_walk_of(op),
                                    .numbers = elementwise_numbers_of(op),
