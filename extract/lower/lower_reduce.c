@@ -101,6 +101,24 @@ static void other_set_frames(work *w) {
     if (cost_rank(window) == 1) oprec_set_int(&w->rec, "window_length", cost_dim(window, 0));
 }
 
+/* How many classes have scores, and from where on boxes are kept or given up. A threshold that is no constant is not
+ * there: all scores count, and whatever overlaps is given up. */
+static void other_set_thresholds(work *w) {
+    static const char *const names[] = {[3] = "iou_threshold", [4] = "threshold"};
+    if (strcmp(w->node->op_type, "NonMaxSuppression") != 0) return;
+    if (cost_rank(cost_in(w, 1)) == 3) oprec_set_int(&w->rec, "channels", cost_dim(cost_in(w, 1), 1));
+    work_tell(w, "x", w->node->in[0]);
+    work_tell(w, "scores", w->node->in[1]);
+    work_tell_made(w, "y", w->node->out[0]);
+    for (int k = 3; k < 5; k++) {
+        const value *known = cost_values(w, cost_in(w, k));
+        if (known && known->n == 1)
+            oprec_set_real(&w->rec, names[k], cost_real(value_at(known, 0)));
+        else if (cost_in(w, k))
+            work_tell_unknown(w, names[k]);
+    }
+}
+
 /* Operations per element of input for what fits no other kind. Zero: it only moves (strings, images). `by_row`
  * multiplies with the logarithm of the row's length (transforms, sorting) or with the length itself (determinants). */
 typedef enum other_row { ROW_NONE, ROW_LOG, ROW_LENGTH } other_row;
@@ -132,6 +150,7 @@ void lower_other(work *w) {
     oprec_set_ints(&w->rec, w->arena, "input", in->info->rank, in->info->dims);
     other_set_axis(w, in->info->rank);
     other_set_frames(w);
+    other_set_thresholds(w);
     if (w->rec.kind == OP_MOVE) return;
     double each = 1;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {

@@ -72,7 +72,7 @@ static const struct {
     {OP_POOL, {"input", "grid", "rois", "batches", "output", "indices"}},
     {OP_QUANTIZE, {"x", "scales", "zero_points", "y", "scale", "zero"}},
     {OP_RECURRENT, {"x", "w", "r", "bias", "lengths", "h0", "c0", "peephole", "y", "y_h", "y_c"}},
-    {OP_REDUCE, {"x", "y", "places"}},
+    {OP_REDUCE, {"x", "scores", "y", "places"}},
     {OP_ROTARY, {"x", "cos", "sin", "y"}},
     {OP_SOFTMAX, {"x", "y", "bias"}},
 };

@@ -25,7 +25,7 @@ static const char *const field_names[] = {
     "direction", "directions", "equation", "exclude_outside", "exclusive", "experts", "exponent",
     "extrapolation_value", "fmod", "frame_length", "frame_step", "gamma", "gated", "global", "group", "group_index",
     "ignore_index", "index_dtype", "indices", "indices_out", "initial_state", "inner", "inner_broadcast", "input",
-    "input_bias", "input_forget", "inputs", "interleaved", "inverse", "isinf_only", "isnan_only", "k_layout", "k_quant", "kernel",
+    "input_bias", "input_forget", "inputs", "interleaved", "inverse", "iou_threshold", "isinf_only", "isnan_only", "k_layout", "k_quant", "kernel",
     "kernel_type", "kv_bits", "kv_heads", "kv_len", "lambda", "largest", "lengths", "linear_before_reset",
     "mask_shape", "masked", "math", "max", "max_distance", "max_gram_length", "max_skip_count",
     "maxsplit", "metric", "min", "min_gram_length", "mode", "mrope_layout", "mrope_section", "new_axis", "ngram_size",

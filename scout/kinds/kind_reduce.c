@@ -5,6 +5,7 @@
 #include "common/dtype.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
+#include "scout/op/suppress.h"
 
 #include <math.h>
 #include <string.h>
@@ -108,8 +109,43 @@ static bool build_lines(const operation *o, arena *a, scout_op *out, scout_why *
            (!searches || kind_tensors_add(&to, "places", SCOUT_OUTPUT, SCOUT_INT64, rank, out->shape));
 }
 
+/* Boxes are random ones in a square, a quarter to half as wide, so that most overlap; scores are normal. As many are
+ * kept as that leaves, and zeros stand behind them. */
+static bool build_suppression(const operation *o, arena *a, scout_op *out, scout_why *why) {
+    enum { SIDE = 1024 };
+    static const char *const known_fields[] = {"center_point_box", "input",     "channels",
+                                               "iou_threshold",    "threshold", NULL};
+    int64_t in[SCOUT_MAX_RANK];
+    const int rank = op_ints(out, "input", in, SCOUT_MAX_RANK);
+    const int64_t classes = op_number(out, "channels", 0);
+    out->input = (uint32_t)o->rec.type;
+    out->output = o->rec.out_type != DTYPE_NONE ? (uint32_t)o->rec.out_type : (uint32_t)SCOUT_INT64;
+    out->weight = SCOUT_NONE;
+    out->accumulate = SCOUT_FP32;
+    if (!kind_fields_only(out, known_fields, why)) return false;
+    if (out->input != SCOUT_FP32 || out->output != SCOUT_INT64)
+        return kind_tensors_refuse(why, "type", "boxes are fp32, and what is kept of them is told in int64");
+    if (rank != 3 || in[2] != 4 || in[0] < 1 || in[1] < 1 || in[1] > INT32_MAX || classes < 1 || out->rank != 2 ||
+        out->shape[1] != 3)
+        return kind_tensors_refuse(why, "shape", "boxes are [images, boxes, 4], for each class, and give [rows, 3]");
+    const int64_t lists = checked_mul(in[0], classes), scores[] = {in[0], classes, in[1]};
+    if (out->shape[0] < 1 || out->shape[0] % lists != 0 || out->shape[0] / lists > in[1])
+        return kind_tensors_refuse(why, "shape", "its rows are not as many for each class, or none");
+    kind_tensors to = kind_tensors_of(out, a, why);
+    scout_tensor *boxes = kind_tensors_add(&to, "x", SCOUT_INPUT, out->input, 3, in);
+    if (!boxes) return false;
+    boxes->below = SIDE;
+    if (!kind_tensors_add(&to, "scores", SCOUT_INPUT, out->input, 3, scores) ||
+        !kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, 2, out->shape))
+        return false;
+    out->bytes_read = (double)(boxes->bytes + to.tensors[SUPPRESS_SCORES].bytes);
+    out->bytes_written = (double)to.tensors[SUPPRESS_Y].bytes;
+    return true;
+}
+
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     form f = {.rank = 0};
+    if (suppress_is(out)) return build_suppression(o, a, out, why);
     if (reduce_goes_along(out)) return build_lines(o, a, out, why);
     if (!out->what) return kind_tensors_refuse(why, "feature", "\"what\" does not say which reduction it is");
     const reduce_operator *is = reduce_operator_of(out, NULL);

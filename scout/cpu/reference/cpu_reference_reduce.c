@@ -1,5 +1,6 @@
 /* The reference of reductions: fp64 for floats, 64-bit integers that wrap around for integers. */
 #include "common/checked.h"
+#include "scout/cpu/reference/cpu_reference_suppress.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/reduce.h"
 
@@ -8,7 +9,8 @@
 enum { RUN = 512 };
 
 typedef struct state {
-    bool along; /* running sums and searches: `lines` */
+    bool suppresses; /* boxes: nothing else of this counts */
+    bool along;      /* running sums and searches: `lines` */
     reduce_lines lines;
     reduce_problem p;
     reduce_id id;
@@ -18,13 +20,14 @@ typedef struct state {
 
 static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     reduce_id id = REDUCE_COUNT;
-    const bool along = reduce_goes_along(op);
-    if (!along && !reduce_operator_of(op, &id))
+    const bool along = reduce_goes_along(op), suppresses = suppress_is(op);
+    if (!along && !suppresses && !reduce_operator_of(op, &id))
         return scout_say(why, SCOUT_NO, "feature", "no reference for this reduction");
     state *s = calloc(1, sizeof *s);
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
-    *s = (state){.along = along,
-                 .p = reduce_problem_of(op),
+    *s = (state){.suppresses = suppresses,
+                 .along = along,
+                 .p = suppresses ? (reduce_problem){.last = 0} : reduce_problem_of(op),
                  .id = id,
                  .wholes = cpu_number_whole(op->input),
                  .type = op->output};
@@ -36,7 +39,7 @@ static scout_answer open(const scout_op *op, void **out, scout_why *why) {
 /* All lines of one place of the dimensions before them, as one number follows from others. */
 static int64_t grain(const void *context, const scout_op *op, uint32_t output) {
     const state *s = context;
-    (void)op, (void)output;
+    if (s->suppresses) return op_elements(&op->tensors[output]);
     return s->along ? s->lines.kept * s->lines.inner : 1;
 }
 
@@ -187,6 +190,10 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
                             int64_t from, int64_t count, double *want, double *spread, double *room) {
     const state *s = context;
     const reduce_side *reduced = &s->p.reduced;
+    if (s->suppresses) {
+        cpu_reference_suppress(op, tensors, want, spread);
+        return SCOUT_OK;
+    }
     for (int64_t k = 0; s->along && k < count; k++) {
         const int64_t kept = s->lines.kept * s->lines.inner, line = k % kept;
         const int64_t base = (from + k) / kept * s->lines.length * s->lines.inner + line;

@@ -3,12 +3,14 @@
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
+#include "kernels/reference/whole_suppress.h"
 #include "scout/cuda/own/own.h"
 #include "scout/op/embedding.h"
 #include "scout/op/pool.h"
 #include "scout/op/quantize.h"
 #include "scout/op/resize.h"
 #include "scout/op/sample.h"
+#include "scout/op/suppress.h"
 
 static whole_norm_tensor tensor_of(const scout_op *op, void *const *tensors, int at) {
     return at < 0 ? (whole_norm_tensor){NULL, SCOUT_NONE} : (whole_norm_tensor){tensors[at], op->tensors[at].type};
@@ -64,8 +66,24 @@ static scout_answer along(scout_device *device, const scout_op *op, void *const 
                               why);
 }
 
+static scout_answer suppress(scout_device *device, const scout_op *op, void *const *tensors, double *want,
+                             float *spread, scout_why *why) {
+    const suppress_problem p = suppress_problem_of(op);
+    const whole_suppress_problem w = {.boxes = tensors[SUPPRESS_BOXES],
+                                      .scores = tensors[SUPPRESS_SCORES],
+                                      .images = p.images,
+                                      .classes = p.classes,
+                                      .count = p.boxes,
+                                      .most = p.most,
+                                      .centred = p.centred,
+                                      .overlap = p.overlap,
+                                      .threshold = p.threshold};
+    return cuda_device_answer(whole_suppress(&w, want, spread, device->stream), "computing which boxes are kept", why);
+}
+
 static scout_answer reduce(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                            double *want, float *spread, scout_why *why) {
+    if (suppress_is(op)) return suppress(device, op, tensors, want, spread, why);
     if (reduce_goes_along(op)) return along(device, op, tensors, output, want, spread, why);
     whole_reduce_problem w = {.p = reduce_problem_of(op),
                               .x = tensors[REDUCE_X],
