@@ -44,6 +44,7 @@ static const struct {
     {OP_NORM, "SkipLayerNormalization", "x residual scale bias input_bias", "y - - sum"},
     {OP_NORM, "SkipSimplifiedLayerNormalization", "x residual scale input_bias", "y - - sum"},
     {OP_NORM, NULL, "x scale bias", "y"},
+    {OP_POOL, "CropAndResize", "input rois batches", "output"},
     {OP_POOL, "GridSample", "input grid", "output"},
     {OP_POOL, "RoiAlign", "input rois batches", "output"},
     {OP_POOL, NULL, "input", "output indices"},

@@ -94,13 +94,16 @@ enum { SAMPLE_POINTS_LINEAR, SAMPLE_POINTS_NEAREST, SAMPLE_POINTS_CUBIC, SAMPLE_
 enum { SAMPLE_POINTS_ZEROS, SAMPLE_POINTS_BORDER, SAMPLE_POINTS_REFLECTION };
 
 /* As ONNX has GridSample (side: the grid, [count][rows][columns][2]) and RoiAlign (side: [count][4], and the image of
- * each in `batches`, int64, which a grid has not). Linear is the average of a bin. in:
+ * each in `batches`, int64, which a grid has not), and onnxruntime CropAndResize (crops: rois as parts of the image,
+ * batches in int32, and `outside` beyond it). Linear is the average of a bin. in:
  * [images][channels][rows][columns], as the output for `count` images or regions. */
 typedef struct sample_points_shape {
     int type, side_type, mode, beyond, corners, half; /* half: regions are moved by half a place */
     int64_t sampling;                                 /* points of a bin along each axis; 0: by its size */
     double scale;
     int64_t count, channels, in[2], out[2];
+    int crops;
+    float outside;
 } sample_points_shape;
 
 int sample_points_fits(const sample_points_shape *shape);

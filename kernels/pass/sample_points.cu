@@ -10,7 +10,7 @@ constexpr int threads = 256, most_points = 1 << 15; /* of a bin along an axis, a
 struct job {
     sample_points_shape s;
     const void *in, *side;
-    const long long *batches;
+    const void *batches; /* int64, of crops int32 */
     void *out;
     int64_t elements;
     pass::radix places; /* column, row, channel, image or region */
@@ -108,7 +108,7 @@ __device__ float bin_of(const job &p, int64_t region, int64_t channel, const int
         from[d] = begin + (double)bin[d] * size[d];
         points[d] = p.s.sampling > 0 ? p.s.sampling : (int64_t)fmin(fmax(ceil(size[d]), 0.0), (double)most_points);
     }
-    const int64_t base = (p.batches[region] * p.s.channels + channel) * p.s.in[0];
+    const int64_t base = (((const long long *)p.batches)[region] * p.s.channels + channel) * p.s.in[0];
     float all = 0;
     bool any = false;
     for (int64_t i = 0; i < points[0]; i++) {
@@ -129,6 +129,34 @@ __device__ float bin_of(const job &p, int64_t region, int64_t channel, const int
     return p.s.mode == SAMPLE_POINTS_MAX ? all : all / (float)count;
 }
 
+/* --- crops --- */
+
+/* Places are rounded one time after the other, as scout/op/sample.h has them: the nearest one must not depend on what
+ * the compiler makes of a product and a sum. */
+__device__ float crop_of(const job &p, int64_t region, int64_t channel, const int64_t *bin) {
+    int64_t low[2], high[2];
+    float above[2];
+    for (int d = 0; d < 2; d++) {
+        const double roi = (double)pass::load_float(p.s.side_type, p.side, 4 * region + d);
+        const double end = (double)pass::load_float(p.s.side_type, p.side, 4 * region + 2 + d);
+        const double last = (double)(p.s.in[d] - 1), from = __dmul_rn(roi, last), size = __dmul_rn(end - roi, last);
+        const double step = p.s.out[d] > 1 ? size / (double)(p.s.out[d] - 1) : size;
+        const double at = __dadd_rn(from, __dmul_rn(p.s.out[d] > 1 ? (double)bin[d] : 0.5, step));
+        if (!(at >= 0 && at <= last)) return p.s.outside;
+        low[d] = (int64_t)(p.s.mode == SAMPLE_POINTS_NEAREST ? round(at) : at);
+        high[d] = low[d] < p.s.in[d] - 1 ? low[d] + 1 : low[d];
+        above[d] = p.s.mode == SAMPLE_POINTS_NEAREST ? 0 : (float)(at - (double)low[d]);
+    }
+    const int64_t base = (((const int *)p.batches)[region] * p.s.channels + channel) * p.s.in[0];
+    float sum = 0;
+    for (int k = 0; k < 4; k++) {
+        const float weight = (k & 2 ? above[0] : 1 - above[0]) * (k & 1 ? above[1] : 1 - above[1]);
+        const int64_t row = k & 2 ? high[0] : low[0], col = k & 1 ? high[1] : low[1];
+        if (weight != 0) sum += weight * pass::load_float(p.s.type, p.in, (base + row) * p.s.in[1] + col);
+    }
+    return sum;
+}
+
 __global__ void __launch_bounds__(threads) sample(const job p) {
     const int64_t step = (int64_t)gridDim.x * threads;
     for (int64_t at = (int64_t)blockIdx.x * threads + threadIdx.x; at < p.elements; at += step) {
@@ -137,7 +165,9 @@ __global__ void __launch_bounds__(threads) sample(const job p) {
                       channel = pass::radix_next(p.places, 2, which);
         const int64_t bin[] = {row, col};
         pass::store_float(p.s.type, p.out, at,
-              p.batches ? bin_of(p, which, channel, bin) : point_at(p, which, channel, row, col));
+              p.s.crops   ? crop_of(p, which, channel, bin)
+              : p.batches ? bin_of(p, which, channel, bin)
+                          : point_at(p, which, channel, row, col));
     }
 }
 
@@ -159,7 +189,7 @@ int sample_points_launch(const sample_points_shape *s, const void *in, const voi
     const int64_t dims[] = {s->out[1], s->out[0], s->channels, s->count};
     const pass_config plain = {};
     job j = {};
-    j.s = *s, j.in = in, j.side = side, j.batches = (const long long *)batches, j.out = out;
+    j.s = *s, j.in = in, j.side = side, j.batches = batches, j.out = out;
     j.elements = dims[0] * dims[1] * dims[2] * dims[3];
     j.places = pass::radix_of(4, dims);
     void *args[] = {&j};

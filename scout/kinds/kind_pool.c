@@ -47,9 +47,10 @@ static bool check_quant(const scout_op *op, scout_why *why) {
 
 static bool expressible(const scout_op *op, scout_why *why) {
     if (!op_is(op, "max") && !op_is(op, "average") && !op_is(op, "lp"))
-        return kind_tensors_refuse(why, "feature",
-                                   "pools are max, average, lp, resize, gridsample and roi_align here, not %.60s",
-                                   op->what ? op->what : "nothing");
+        return kind_tensors_refuse(
+            why, "feature",
+            "pools are max, average, lp, resize, gridsample, roi_align and cropandresize here, not %.60s",
+            op->what ? op->what : "nothing");
     for (size_t k = 0; k < sizeof not_expressed / sizeof *not_expressed; k++) {
         const scout_field *f = op_field(op, not_expressed[k].field);
         if (strcmp(not_expressed[k].field, "activation") == 0 && kind_quantised(op) && op_is(op, "average")) continue;

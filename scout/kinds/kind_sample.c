@@ -8,9 +8,10 @@ static bool is_float(uint32_t type) { return type == SCOUT_FP32 || type == SCOUT
 
 bool kind_sample(const oprec *rec, arena *a, scout_op *out, scout_why *why) {
     static const char *const fields[] = {"input",       "mode",           "padding_mode",  "align_corners",
-                                         "coordinates", "sampling_ratio", "spatial_scale", NULL};
+                                         "coordinates", "sampling_ratio", "spatial_scale", "extrapolation_value",
+                                         NULL};
     int64_t input[SCOUT_MAX_RANK];
-    const bool regions = op_is(out, "roi_align");
+    const bool crops = sample_crops(out), regions = crops || op_is(out, "roi_align");
     const int rank = op_ints(out, "input", input, SCOUT_MAX_RANK);
     if (!kind_fields_only(out, fields, why)) return false;
     if (!is_float((uint32_t)rec->type) || (rec->out_type != DTYPE_NONE && rec->out_type != rec->type))
@@ -22,11 +23,15 @@ bool kind_sample(const oprec *rec, arena *a, scout_op *out, scout_why *why) {
         return kind_tensors_refuse(why, "shape", "images or channels of input and output differ");
     const sample_problem p = sample_problem_of(out, input);
     if (p.mode == SAMPLE_MODES || p.beyond == SAMPLE_BEYONDS ||
-        (regions ? p.mode == SAMPLE_NEAREST || p.mode == SAMPLE_CUBIC : p.mode == SAMPLE_MAX))
+        (crops     ? p.mode == SAMPLE_CUBIC || p.mode == SAMPLE_MAX
+         : regions ? p.mode == SAMPLE_NEAREST || p.mode == SAMPLE_CUBIC
+                   : p.mode == SAMPLE_MAX))
         return kind_tensors_refuse(why, "feature", "this way to interpolate is not covered");
     if (p.sampling < 0 || p.sampling > SAMPLE_SAMPLING)
         return kind_tensors_refuse(why, "feature", "a bin has at most %d points along an axis", SAMPLE_SAMPLING);
-    if (regions && !(p.scale > 0 && sample_side(&p) > 0))
+    if (op_field(out, "extrapolation_value") && !crops)
+        return kind_tensors_refuse(why, "feature", "only crops have a value beyond the image");
+    if (p.regions && !(p.scale > 0 && sample_side(&p) > 0))
         return kind_tensors_refuse(why, "feature", "the scale leaves no regions of 1 to %d within the image",
                                    SAMPLE_SIDE);
     out->input = out->output = (uint32_t)rec->type;
@@ -38,9 +43,10 @@ bool kind_sample(const oprec *rec, arena *a, scout_op *out, scout_why *why) {
                                         : kind_tensors_add(&t, "grid", SCOUT_INPUT, out->input, 4, grid);
     if (!where) return false;
     if (regions) {
-        scout_tensor *const batches = kind_tensors_add_vector(&t, "batches", SCOUT_INPUT, SCOUT_INT64, out->shape[0]);
+        scout_tensor *const batches =
+            kind_tensors_add_vector(&t, "batches", SCOUT_INPUT, crops ? SCOUT_INT32 : SCOUT_INT64, out->shape[0]);
         if (!batches) return false;
-        where->below = sample_side(&p), batches->below = input[0];
+        where->below = crops ? 1 : sample_side(&p), batches->below = input[0]; /* crops are parts of the image */
     }
     return kind_tensors_add(&t, "output", SCOUT_OUTPUT, out->output, 4, out->shape) != NULL;
 }

@@ -2,6 +2,8 @@
  * (gridsample), and over regions that are cut into bins (roi_align). Header-only, shared by candidates and by plugins.
  * Tensors of a gridsample: "input" [N, C, H, W], "grid" [N, rows, columns, 2] (x and y from -1 to 1), "output". Of a
  * roi_align: "input", "rois" [R, 4] (x, y, x, y), "batches" [R] (int64, which image), "output" [R, C, rows, columns].
+ * Of a cropandresize the same, with rois (y, x, y, x) as parts of the image, and batches of int32: the corners of a
+ * region are corners of its output, and what lies beyond the image has a value of its own.
  */
 #ifndef SCOUT_OP_SAMPLE_H
 #define SCOUT_OP_SAMPLE_H
@@ -24,12 +26,17 @@ typedef struct sample_problem {
     sample_beyond beyond; /* of a gridsample */
     int corners;          /* align_corners */
     int half;             /* regions are moved by half a place */
+    int crops;            /* cropandresize */
+    double outside;       /* of that: what stands for points beyond the image */
     int64_t sampling;     /* points of a bin along each axis; 0: as many as it has places */
     double scale;         /* of regions */
     int64_t count, channels, in[2], out[2]; /* count: images, or regions; rows and columns */
 } sample_problem;
 
-static inline int sample_is(const scout_op *op) { return op_is(op, "gridsample") || op_is(op, "roi_align"); }
+static inline int sample_crops(const scout_op *op) { return op_is(op, "cropandresize"); }
+static inline int sample_is(const scout_op *op) {
+    return op_is(op, "gridsample") || op_is(op, "roi_align") || sample_crops(op);
+}
 
 static inline sample_problem sample_problem_of(const scout_op *op, const int64_t *input) {
     static const char *const modes[SAMPLE_MODES] = {"linear", "nearest", "cubic", "max"};
@@ -40,6 +47,7 @@ static inline sample_problem sample_problem_of(const scout_op *op, const int64_t
     int k = 0;
     memset(&p, 0, sizeof p);
     p.regions = op_is(op, "roi_align");
+    p.crops = sample_crops(op), p.outside = op_real(op, "extrapolation_value", 0);
     while (mode && k < SAMPLE_MODES && strcmp(mode, modes[k]) != 0) k++;
     if (mode && p.regions && strcmp(mode, "avg") == 0) k = SAMPLE_LINEAR;
     p.mode = (sample_mode)k;
@@ -113,6 +121,32 @@ static inline int sample_taps(const sample_problem *p, double x, double y, int64
             count++;
         }
     return count;
+}
+
+/* ---- crops ---- */
+
+/* Point (row, col) of a crop: places in the plane and weights; returns how many, 0 where it lies beyond the image. */
+static inline int sample_crop_taps(const sample_problem *p, const double *roi, const int64_t *bin, int64_t *places,
+                                   double *weights) {
+    int64_t low[2], high[2];
+    double above[2];
+    for (int d = 0; d < 2; d++) {
+        const double last = (double)(p->in[d] - 1), from = roi[d] * last, size = (roi[2 + d] - roi[d]) * last;
+        const double at = p->out[d] > 1 ? from + (double)bin[d] * (size / (double)(p->out[d] - 1)) : from + size / 2;
+        if (!(at >= 0 && at <= last)) return 0;
+        low[d] = (int64_t)(p->mode == SAMPLE_NEAREST ? round(at) : at);
+        high[d] = low[d] < p->in[d] - 1 ? low[d] + 1 : low[d];
+        above[d] = at - (double)low[d];
+    }
+    if (p->mode == SAMPLE_NEAREST) {
+        places[0] = low[0] * p->in[1] + low[1], weights[0] = 1;
+        return 1;
+    }
+    for (int k = 0; k < 4; k++) {
+        places[k] = (k & 2 ? high[0] : low[0]) * p->in[1] + (k & 1 ? high[1] : low[1]);
+        weights[k] = (k & 2 ? above[0] : 1 - above[0]) * (k & 1 ? above[1] : 1 - above[1]);
+    }
+    return 4;
 }
 
 /* ---- regions ---- */

@@ -47,6 +47,20 @@ static void side(const cpu_job *j, int64_t at, int64_t count, double *out) {
     cpu_number_load(j->plan->side_type, j->args->tensors[SAMPLE_GRID], at * count, 1, count, out);
 }
 
+/* place: region, row, column. */
+static void crop(const cpu_job *j, const int64_t *place, int64_t channel, int64_t channels) {
+    const sample_problem *p = &j->plan->p;
+    const int64_t image = ((const int32_t *)j->args->tensors[SAMPLE_BATCHES])[place[0]];
+    int64_t places[SAMPLE_TAPS] = {0};
+    double weights[SAMPLE_TAPS] = {0}, told[4];
+    found f = {{0}, 0};
+    side(j, place[0], 4, told);
+    const int count = sample_crop_taps(p, told, place + 1, places, weights);
+    take(j, image, channel, channels, places, weights, count, &f);
+    for (int64_t c = 0; count == 0 && c < channels; c++) f.values[c] = p->outside;
+    put(j, place, channel, channels, 1, &f);
+}
+
 /* place: image or region, row, column. */
 static void sample(const cpu_job *j, const int64_t *place, int64_t channel, int64_t channels) {
     const sample_problem *p = &j->plan->p;
@@ -79,7 +93,7 @@ static void share(void *context, int thread, int threads) {
     for (int64_t at = from; at < to; at++) {
         const int64_t place[] = {at / p->out[1] / p->out[0], at / p->out[1] % p->out[0], at % p->out[1]};
         for (int64_t c = 0; c < p->channels; c += CHANNELS)
-            sample(j, place, c, p->channels - c < CHANNELS ? p->channels - c : CHANNELS);
+            (p->crops ? crop : sample)(j, place, c, p->channels - c < CHANNELS ? p->channels - c : CHANNELS);
     }
 }
 

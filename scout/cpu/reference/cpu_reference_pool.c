@@ -112,10 +112,17 @@ static void sample(const scout_op *op, void *const *tensors, int64_t at, double 
     const int64_t bin[2] = {at / p.out[1] % p.out[0], at % p.out[1]}, rest = at / p.out[1] / p.out[0];
     const int64_t channel = rest % p.channels, which = rest / p.channels;
     const uint32_t type = op->tensors[SAMPLE_GRID].type;
-    int64_t image = which, places[SAMPLE_TAPS];
-    double told[4], weights[SAMPLE_TAPS], over = 1;
+    int64_t image = which, places[SAMPLE_TAPS] = {0};
+    double told[4], weights[SAMPLE_TAPS] = {0}, over = 1;
     taps_sum s = {0, 0, 0, 0};
-    if (!p.regions) {
+    if (p.crops) {
+        image = ((const int32_t *)tensors[SAMPLE_BATCHES])[which];
+        cpu_number_load(type, tensors[SAMPLE_ROIS], 4 * which, 1, 4, told);
+        const int64_t plane = (image * p.channels + channel) * p.in[0] * p.in[1];
+        const int count = sample_crop_taps(&p, told, bin, places, weights);
+        add_sample(&s, op, tensors[SAMPLE_INPUT], plane, places, weights, count);
+        if (count == 0) s.sum = p.outside;
+    } else if (!p.regions) {
         const int64_t point = (which * p.out[0] + bin[0]) * p.out[1] + bin[1];
         cpu_number_load(type, tensors[SAMPLE_GRID], 2 * point, 1, 2, told);
         const int64_t plane = (image * p.channels + channel) * p.in[0] * p.in[1];

@@ -1,4 +1,4 @@
-/* sample_points as a candidate: gridsample and roi_align (scout/op/sample.h). */
+/* sample_points as a candidate: gridsample, roi_align and cropandresize (scout/op/sample.h). */
 #include "scout/op/sample.h"
 
 #include "kernels/pass/pool_kernels.h"
@@ -27,8 +27,10 @@ static void plan_of(const scout_op *op, scout_plan *plan) {
                                         .count = p.count,
                                         .channels = p.channels,
                                         .in = {p.in[0], p.in[1]},
-                                        .out = {p.out[0], p.out[1]}};
-    plan->regions = p.regions, plan->output = (int)op->tensor_count - 1;
+                                        .out = {p.out[0], p.out[1]},
+                                        .crops = p.crops,
+                                        .outside = (float)p.outside};
+    plan->regions = p.regions || p.crops, plan->output = (int)op->tensor_count - 1;
 }
 
 static scout_answer supports(const scout_op *op, scout_device *device, scout_why *why) {

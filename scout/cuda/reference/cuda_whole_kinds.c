@@ -3,6 +3,7 @@
 #include "scout/cuda/reference/cuda_whole.h"
 
 #include "kernels/reference/whole.h"
+#include "kernels/reference/whole_crop.h"
 #include "kernels/reference/whole_suppress.h"
 #include "scout/cuda/own/own.h"
 #include "scout/op/embedding.h"
@@ -147,9 +148,26 @@ static scout_answer sample(scout_device *device, const scout_op *op, void *const
     return cuda_device_answer(whole_sample(&w, want, spread, device->stream), "computing the reference", why);
 }
 
+static scout_answer crop(scout_device *device, const scout_op *op, void *const *tensors, double *want, float *spread,
+                         scout_why *why) {
+    const sample_problem p = sample_problem_of(op, op->tensors[SAMPLE_INPUT].dims);
+    const whole_crop_problem w = {.input = tensors[SAMPLE_INPUT],
+                                  .rois = tensors[SAMPLE_ROIS],
+                                  .batches = tensors[SAMPLE_BATCHES],
+                                  .type = op->input,
+                                  .nearest = p.mode == SAMPLE_NEAREST,
+                                  .count = p.count,
+                                  .channels = p.channels,
+                                  .in = {p.in[0], p.in[1]},
+                                  .out = {p.out[0], p.out[1]},
+                                  .outside = p.outside};
+    return cuda_device_answer(whole_crop(&w, want, spread, device->stream), "computing right crops", why);
+}
+
 static scout_answer pool(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output, double *want,
                          float *spread, scout_why *why) {
     if (resize_is(op)) return resize(device, op, tensors, want, spread, why);
+    if (sample_crops(op)) return crop(device, op, tensors, want, spread, why);
     if (sample_is(op)) return sample(device, op, tensors, want, spread, why);
     const pool_problem p = pool_problem_of(op);
     whole_pool_problem w = {.input = tensors[POOL_INPUT],

@@ -34,6 +34,53 @@ static void every_way_and_type(void) {
     }
 }
 
+#define CROPS "{\"op\": \"pool\", \"what\": \"cropandresize\", "
+
+static void crops_of_every_type(void) {
+    static const char *const types[] = {"fp32", "fp16", "bf16"}, *const sizes[] = {"3, 4", "1, 5", "20, 33"};
+    for (int k = 0; k < 2 * 3 * 3; k++) {
+        char text[400];
+        const int before = cpu_built_failures;
+        snprintf(text, sizeof text,
+                 CROPS "\"shape\": [5, 65, %s], \"input\": [2, 65, 19, 18], \"mode\": \"%s\", \"dtype\": \"%s\"}",
+                 sizes[k / 6], k % 2 ? "nearest" : "linear", types[k / 2 % 3]);
+        cpu_built_check(text, 1);
+        UNIT_INT(cpu_built_failures, before);
+    }
+}
+
+/* As onnxruntime computes them, of 0 to 11 in an image of 3 rows. */
+static void crops_of_onnxruntime(void) {
+    static const struct {
+        const char *size, *mode;
+        int count, points;
+        double y[12];
+    } rows[] = {{"2, 1, 2, 3", "linear", 2, 12, {1.4, 2.225, 3.05, 7.8, 8.625, 9.45, -7, -7, -7, 8, 9.875, -7}},
+                {"2, 1, 2, 3", "nearest", 2, 12, {1, 1, 2, 9, 9, 10, -7, -7, -7, 8, 10, -7}},
+                {"1, 1, 1, 1", "linear", 1, 1, {5.425}},
+                {"1, 1, 1, 1", "nearest", 1, 1, {5}}};
+    static const double rois[8] = {0.1, 0.2, 0.9, 0.75, -0.5, 0, 1, 1.25};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        char text[400];
+        cpu_built b;
+        snprintf(text, sizeof text,
+                 CROPS "\"shape\": [%s], \"input\": [1, 1, 3, 4], \"mode\": \"%s\", \"extrapolation_value\": -7}",
+                 rows[r].size, rows[r].mode);
+        cpu_built_make(&b, text, 1 << 20);
+        if (!UNIT_CHECK(b.built)) return;
+        cpu_built_fill(&b, 3);
+        for (int k = 0; k < 12; k++) cpu_built_put(&b, "input", k, k);
+        for (int k = 0; k < 4 * rows[r].count; k++) cpu_built_put(&b, "rois", k, rois[k]);
+        for (int k = 0; k < rows[r].points; k++) cpu_built_put(&b, "output", k, rows[r].y[k]);
+        UNIT_CHECK(cpu_built_accepts(&b));
+        cpu_built_put(&b, "output", 0, rows[r].y[0] + 0.01);
+        UNIT_CHECK(!cpu_built_accepts(&b));
+        UNIT_CHECK(cpu_built_launch(&b, "sample_points"));
+        for (int k = 0; k < rows[r].points; k++) UNIT_CHECK(fabs(cpu_built_at(&b, "output", k) - rows[r].y[k]) < 1e-5);
+        cpu_built_end(&b);
+    }
+}
+
 static void windows(void) {
     static const char *const forms[] = {
         "\"what\": \"lp\", \"shape\": [2, 5, 4, 6], \"input\": [2, 5, 9, 12], \"kernel\": [3, 2], \"stride\": [2, 2]",
@@ -184,6 +231,8 @@ static void places_of_maxima(void) {
 
 static void what_is_refused(void) {
     static const char *const rows[][2] = {
+        {CROPS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"mode\": \"cubic\"}", "feature"},
+        {ROIS "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"extrapolation_value\": 1}", "feature"},
         {GRID "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"mode\": \"max\"}", "feature"},
         {GRID "\"shape\": [1, 1, 2, 4], \"input\": [1, 1, 3, 2], \"padding_mode\": \"wrap\"}", "feature"},
         {GRID "\"shape\": [1, 1, 2, 4], \"input\": [1, 2, 3, 2]}", "shape"},
@@ -208,6 +257,8 @@ int main(void) {
     UNIT_RUN(values_of_the_specification);
     UNIT_RUN(the_least_numbers_are_rounded_to_their_steps);
     UNIT_RUN(regions_are_in_the_image);
+    UNIT_RUN(crops_of_every_type);
+    UNIT_RUN(crops_of_onnxruntime);
     UNIT_RUN(windows);
     UNIT_RUN(places_of_maxima);
     UNIT_RUN(what_is_refused);
