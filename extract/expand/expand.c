@@ -96,6 +96,8 @@ static const operator_row operators[] = {
     {"ReduceSum", "", take_empty_reduction, STAYS},
     {"ReduceSumSquare", "", take_empty_reduction, STAYS},
     {"RelativePositionBias", "com.microsoft", take_position_bias, STAYS},
+    {"ReorderInput", "com.microsoft.nchwc", take_reorder, STAYS},
+    {"ReorderOutput", "com.microsoft.nchwc", take_reorder, STAYS},
     {"RestorePadding", "com.microsoft", take_restore_padding, STAYS},
     {"ReverseSequence", "", take_reverse_sequence, STAYS},
     {"Rfft", "com.microsoft", take_rfft, STAYS},

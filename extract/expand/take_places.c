@@ -199,6 +199,32 @@ void take_center(expansion *x) {
         part_end(x, &(step){.op_type = "Identity", .in = {in}});
 }
 
+/* Channels get what fills their last block up, or lose it again. What is left fits its blocks, and is a transpose. */
+void take_reorder(expansion *x) {
+    tensor *in = part_in(x, 0);
+    const tensor *out = part_out(x, 0);
+    const bool back = strcmp(x->n->op_type, "ReorderOutput") == 0, last = graph_attr_int(x->n, "channels_last", 0) != 0;
+    const int rank = tensor_rank(in), axis = last ? rank - 1 : 1;
+    const int64_t plain = tensor_dim(back ? out : in, axis), blocked = tensor_dim(back ? in : out, 1);
+    if (rank < 2 || rank != tensor_rank(out) || plain >= blocked) x->failed = true;
+    if (x->failed) return;
+    step reorder = {.domain = x->n->domain,
+                    .op_type = x->n->op_type,
+                    .in = {in},
+                    .attrs = {int_attr("channels_last", last), int_attr("channels", blocked)}};
+    if (back) {
+        part_end(x, &(step){.op_type = "Slice",
+                            .in = {*part_make(x, &reorder), part_number(x, "starts", 0), part_number(x, "ends", plain),
+                                   part_number(x, "axes", axis)}});
+        return;
+    }
+    int64_t pads[2 * INFO_MAX_RANK] = {0};
+    pads[rank + axis] = checked_sub(blocked, plain);
+    reorder.in[0] = *part_make(x, &(step){.op_type = "Pad", .in = {in, part_numbers(x, "pads", 2 * rank, pads)}});
+    reorder.attrs[1] = (attr){.name = NULL};
+    part_end(x, &reorder);
+}
+
 /* Rows whose condition holds. */
 void take_compress(expansion *x) {
     tensor *in = part_in(x, 0);

@@ -60,6 +60,7 @@ take_fn take_position_bias;
 take_fn take_product;
 take_fn take_projection;
 take_fn take_quantized_projection;
+take_fn take_reorder;
 take_fn take_restore_padding;
 take_fn take_reverse_sequence;
 take_fn take_rfft;

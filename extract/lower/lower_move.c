@@ -226,7 +226,7 @@ void lower_move(work *w) {
 }
 
 /* Channels into blocks and back: a transpose of channels within their block and space, or of blocks and space where
- * channels come last. Where channels are padded it is more than that. */
+ * channels come last. What pads channels was taken apart before (expand/). */
 void lower_reorder(work *w) {
     const tensor *in = cost_in(w, 0), *out = cost_out(w, 0);
     const bool back = strcmp(w->node->op_type, "ReorderOutput") == 0;

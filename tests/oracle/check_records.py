@@ -24,6 +24,7 @@ except ImportError as missing:
     sys.exit(0)
 
 MS = "com.microsoft"
+NCHWC = "com.microsoft.nchwc"
 TYPES = {np.dtype(np.float16): 10, np.dtype(np.float32): 1, np.dtype(np.uint8): 2, np.dtype(np.int8): 3, np.dtype(np.int32): 6, np.dtype(np.int64): 7, np.dtype(np.bool_): 9}
 
 
@@ -61,7 +62,7 @@ def model(nodes, opset):
         made.append(helper.make_node(op, names, results, domain=domain, **attributes))
         outs += [helper.make_empty_tensor_value_info(results[o]) for o in read]
     graph = helper.make_graph(made, "records", inputs, outs, constants)
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1)]
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1), helper.make_opsetid(NCHWC, 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
@@ -268,7 +269,7 @@ CHOSEN, BACK = "reduce.topk [12, 2]", ["embedding [24, 64]", "elementwise.mul [1
 MATRICES = [w(4, 128, 64), None, w(4, 64, 128)]
 IDS = [x(2, 5, dtype=np.int32), x(2, 5, dtype=np.int32)]
 EMBEDDED = ["embedding [10, 16]", "elementwise.add [2, 5, 16]", "embedding [10, 16]", "elementwise.add [2, 5, 16]"]
-DOMAINS = {"Binarizer": "ai.onnx.ml", "ArrayFeatureExtractor": "ai.onnx.ml"} | dict.fromkeys(
+DOMAINS = {"Binarizer": "ai.onnx.ml", "ArrayFeatureExtractor": "ai.onnx.ml", "ReorderInput": NCHWC, "ReorderOutput": NCHWC} | dict.fromkeys(
     ("AffineGrid", "CenterCropPad", "Col2Im", "Compress", "DFT", "EyeLike", "GatherND", "Hardmax", "MaxUnpool", "ReverseSequence", "STFT", "TensorScatter"), "")
 PARTS = [
     ("projection", "Attention", WIDE, 1, dict(num_heads=4), ["gemm [10, 96, 16]", "elementwise.add [2, 5, 96]", "attention [2, 4, 5, 8]"],
@@ -395,6 +396,13 @@ PARTS = [
       for what, more, attributes, parts in (
           ("", 8, {}, ["move.scatterelements [6, 30]"]),
           (", padded", 30, dict(pads=[1, 1, 1, 1]), ["move.scatterelements [6, 56]", "move.slice [2, 3, 5, 6]"]))),
+    ("channels to blocks, padded", "ReorderInput", [x(2, 28, 4, 5)], 1, {}, ["move.pad [2, 32, 4, 5]", "move.transpose [2, 2, 20, 16]"], {}),
+    ("last channels to blocks, padded", "ReorderInput", [x(2, 4, 5, 28)], 1, dict(channels_last=1),
+     ["move.pad [2, 4, 5, 32]", "move.transpose [2, 2, 20, 16]"], {}),
+    ("channels from blocks, cut", "ReorderOutput", [x(2, 32, 4, 5)], 1, dict(channels=27), ["move.transpose [2, 2, 16, 20]", "move.slice [2, 27, 4, 5]"], {}),
+    ("last channels from blocks, cut", "ReorderOutput", [x(2, 32, 4, 5)], 1, dict(channels=27, channels_last=1),
+     ["move.transpose [2, 20, 2, 16]", "move.slice [2, 4, 5, 27]"], {}),
+    ("channels to blocks", "ReorderInput", [x(2, 32, 4, 5)], 1, {}, ["move.transpose [2, 2, 20, 16]"], {}),
     ("sample", "SampleOp", [x(3)], 1, {}, [], {}),
     ("one expert each", "MoE", [x(12, 64), x(12, 4), *MATRICES], 1, dict(activation_type="gelu"),
      ["softmax [12, 4]", "reduce.topk [12, 1]", "embedding [12, 64]", "gemm [3, 128, 64]", "elementwise.gelu_tanh [4, 3, 128]", "gemm [3, 64, 128]",
