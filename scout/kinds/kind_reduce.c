@@ -5,6 +5,7 @@
 #include "common/dtype.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
+#include "scout/op/matrix.h"
 #include "scout/op/suppress.h"
 
 #include <math.h>
@@ -143,8 +144,36 @@ static bool build_suppression(const operation *o, arena *a, scout_op *out, scout
     return true;
 }
 
+/* Numbers are as small as keeps determinants far from the ends of fp32. */
+static bool build_matrices(const operation *o, arena *a, scout_op *out, scout_why *why) {
+    static const char *const known_fields[] = {"input", NULL};
+    int64_t in[SCOUT_MAX_RANK];
+    const int rank = op_ints(out, "input", in, SCOUT_MAX_RANK), left = op_is(out, "inverse") ? rank : rank - 2;
+    out->input = out->output = out->accumulate = (uint32_t)o->rec.type;
+    out->weight = SCOUT_NONE;
+    if (!kind_fields_only(out, known_fields, why)) return false;
+    if (out->input != SCOUT_FP32 && out->input != SCOUT_FP64)
+        return kind_tensors_refuse(why, "type", "a %.30s of %s is not covered", out->what,
+                                   dtype_get((dtype)out->input)->name);
+    if (rank < 2 || rank > SCOUT_MAX_RANK || in[rank - 1] != in[rank - 2] || left != (int)out->rank ||
+        memcmp(in, out->shape, (size_t)left * sizeof *in) != 0)
+        return kind_tensors_refuse(why, "shape",
+                                   "its input is not made of square matrices, or of more than its output");
+    if (in[rank - 1] > MATRIX_MOST)
+        return kind_tensors_refuse(why, "shape", "matrices of more than %d rows are not covered", (int)MATRIX_MOST);
+    kind_tensors to = kind_tensors_of(out, a, why);
+    scout_tensor *x = kind_tensors_add(&to, "x", SCOUT_INPUT, out->input, rank, in);
+    if (!x) return false;
+    x->below = kind_small(in[rank - 1], out->input);
+    if (!kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, left, out->shape)) return false;
+    out->bytes_read = (double)to.tensors[MATRIX_X].bytes;
+    out->bytes_written = (double)to.tensors[MATRIX_Y].bytes;
+    return true;
+}
+
 static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
     form f = {.rank = 0};
+    if (matrix_is(out)) return build_matrices(o, a, out, why);
     if (suppress_is(out)) return build_suppression(o, a, out, why);
     if (reduce_goes_along(out)) return build_lines(o, a, out, why);
     if (!out->what) return kind_tensors_refuse(why, "feature", "\"what\" does not say which reduction it is");
@@ -164,10 +193,17 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 
 /* ---- exactness ---- */
 
+/* Elimination with pivots is off by some roundings for each row, of terms that the reference adds up: those of y x y,
+ * of a determinant its derivatives by each number. */
+static double matrix_tolerance(const scout_op *op) {
+    return 8 * (double)matrix_problem_of(op).n * kind_rounding(op->output);
+}
+
 /* What only chooses is exact, and so are integers. Sums in fp32 walk away by their roundings as those of a product do:
  * the line of fp32 in kind_gemm.c. A product of K numbers is rounded K times, and a logarithm a few times more. */
 static double tolerance(const scout_op *op) {
     const reduce_operator *is = reduce_operator_of(op, NULL);
+    if (matrix_is(op)) return matrix_tolerance(op);
     const double rounding = kind_rounding(op->output), x = (double)op_elements(&op->tensors[REDUCE_X]);
     const double inside = op->input == SCOUT_FP64 ? 0x1p-53 : 0x1p-24;
     if (reduce_goes_along(op) && !op_is(op, "topk") && rounding > 0)

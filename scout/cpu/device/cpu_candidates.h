@@ -36,6 +36,7 @@
     each(cpu_reduce_lines)                                                                                            \
     each(cpu_reduce_any)                                                                                              \
     each(cpu_suppress)                                                                                                \
+    each(cpu_matrices)                                                                                                \
     each(cpu_attention_onednn)                                                                                        \
     each(cpu_attention_tiled)                                                                                         \
     each(cpu_embedding_rows)                                                                                          \

@@ -1,5 +1,6 @@
 /* The reference of reductions: fp64 for floats, 64-bit integers that wrap around for integers. */
 #include "common/checked.h"
+#include "scout/cpu/reference/cpu_reference_matrix.h"
 #include "scout/cpu/reference/cpu_reference_suppress.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/reduce.h"
@@ -10,6 +11,7 @@ enum { RUN = 512 };
 
 typedef struct state {
     bool suppresses; /* boxes: nothing else of this counts */
+    bool matrices;   /* nor of these */
     bool along;      /* running sums and searches: `lines` */
     reduce_lines lines;
     reduce_problem p;
@@ -20,14 +22,15 @@ typedef struct state {
 
 static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     reduce_id id = REDUCE_COUNT;
-    const bool along = reduce_goes_along(op), suppresses = suppress_is(op);
-    if (!along && !suppresses && !reduce_operator_of(op, &id))
+    const bool along = reduce_goes_along(op), suppresses = suppress_is(op), matrices = matrix_is(op);
+    if (!along && !suppresses && !matrices && !reduce_operator_of(op, &id))
         return scout_say(why, SCOUT_NO, "feature", "no reference for this reduction");
     state *s = calloc(1, sizeof *s);
     if (!s) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for the reference");
     *s = (state){.suppresses = suppresses,
+                 .matrices = matrices,
                  .along = along,
-                 .p = suppresses ? (reduce_problem){.last = 0} : reduce_problem_of(op),
+                 .p = suppresses || matrices ? (reduce_problem){.last = 0} : reduce_problem_of(op),
                  .id = id,
                  .wholes = cpu_number_whole(op->input),
                  .type = op->output};
@@ -40,6 +43,7 @@ static scout_answer open(const scout_op *op, void **out, scout_why *why) {
 static int64_t grain(const void *context, const scout_op *op, uint32_t output) {
     const state *s = context;
     if (s->suppresses) return op_elements(&op->tensors[output]);
+    if (s->matrices) return matrix_each(op);
     return s->along ? s->lines.kept * s->lines.inner : 1;
 }
 
@@ -190,6 +194,10 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
                             int64_t from, int64_t count, double *want, double *spread, double *room) {
     const state *s = context;
     const reduce_side *reduced = &s->p.reduced;
+    if (s->matrices) {
+        cpu_reference_matrix(op, tensors, from / matrix_each(op), count / matrix_each(op), want, spread);
+        return SCOUT_OK;
+    }
     if (s->suppresses) {
         cpu_reference_suppress(op, tensors, want, spread);
         return SCOUT_OK;

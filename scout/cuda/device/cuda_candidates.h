@@ -51,6 +51,7 @@
     each(own_places) /* scatters, marks, pads with copies */                                                      \
     each(dnn_reduce_tensor)                                                                                           \
     each(own_reduce)                                                                                                  \
+    each(own_matrix)                                                                                                  \
     each(own_suppress)                                                                                                \
     each(own_lines) /* running sums and searches */                                                               \
     each(own_quantize)                                                                                                \

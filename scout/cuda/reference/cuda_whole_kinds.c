@@ -4,9 +4,11 @@
 
 #include "kernels/reference/whole.h"
 #include "kernels/reference/whole_crop.h"
+#include "kernels/reference/whole_matrix.h"
 #include "kernels/reference/whole_suppress.h"
 #include "scout/cuda/own/own.h"
 #include "scout/op/embedding.h"
+#include "scout/op/matrix.h"
 #include "scout/op/pool.h"
 #include "scout/op/quantize.h"
 #include "scout/op/resize.h"
@@ -82,8 +84,16 @@ static scout_answer suppress(scout_device *device, const scout_op *op, void *con
     return cuda_device_answer(whole_suppress(&w, want, spread, device->stream), "computing which boxes are kept", why);
 }
 
+static scout_answer matrix(scout_device *device, const scout_op *op, void *const *tensors, double *want, float *spread,
+                           scout_why *why) {
+    const matrix_problem p = matrix_problem_of(op);
+    const whole_matrix_problem w = {tensors[MATRIX_X], p.inverts, p.type, p.count, p.n};
+    return cuda_device_answer(whole_matrix(&w, want, spread, device->stream), "computing right inverses", why);
+}
+
 static scout_answer reduce(scout_device *device, const scout_op *op, void *const *tensors, uint32_t output,
                            double *want, float *spread, scout_why *why) {
+    if (matrix_is(op)) return matrix(device, op, tensors, want, spread, why);
     if (suppress_is(op)) return suppress(device, op, tensors, want, spread, why);
     if (reduce_goes_along(op)) return along(device, op, tensors, output, want, spread, why);
     whole_reduce_problem w = {.p = reduce_problem_of(op),
