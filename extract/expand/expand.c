@@ -41,6 +41,7 @@ static const operator_row operators[] = {
     {"DecoderAttention", "com.microsoft", take_decoder_attention, STAYS},
     {"DecoderMaskedMultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"DecoderMaskedSelfAttention", "com.microsoft", take_projection, PROJECTS},
+    {"DequantizeWithOrder", "com.microsoft", take_ordered_floats, STAYS},
     {"DynamicQuantizeMatMul", "com.microsoft", take_dynamic_product, WHEN_KNOWN},
     {"Einsum", "", take_einsum, STAYS},
     {"EmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
@@ -60,6 +61,7 @@ static const operator_row operators[] = {
     {"LinearAttentionGate", "com.microsoft", take_linear_gate, STAYS},
     {"MRotaryEmbedding", "com.microsoft", take_streams_rotary, STAYS},
     {"MatMul", "", take_product, STAYS},
+    {"MatMulBlockQuantizedFp8Weight", "com.microsoft", take_block_product, STAYS},
     {"MatMulInteger", "", take_product, STAYS},
     {"MatMulInteger16", "com.microsoft", take_product, STAYS},
     {"MatMulIntegerToFloat", "com.microsoft", take_product, STAYS},
@@ -71,6 +73,7 @@ static const operator_row operators[] = {
     {"Momentum", "ai.onnx.preview.training", take_training_step, STAYS},
     {"MulInteger", "com.microsoft", take_integer_product, STAYS},
     {"MultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
+    {"MurmurHash3", "com.microsoft", take_hash, STAYS},
     {"NegativeLogLikelihoodLoss", "", take_log_loss, STAYS},
     {"PackedAttention", "com.microsoft", take_projection, PROJECTS},
     {"PackedMultiHeadAttention", "com.microsoft", take_packed_multi_head, WHEN_KNOWN},
@@ -86,6 +89,7 @@ static const operator_row operators[] = {
     {"QMoE", "com.microsoft", take_experts, STAYS},
     {"QOrderedGelu", "com.microsoft", take_ordered_gelu, STAYS},
     {"QOrderedMatMul", "com.microsoft", take_ordered_product, STAYS},
+    {"QuantizeWithOrder", "com.microsoft", take_ordered_bytes, STAYS},
     {"ReduceL1", "", take_empty_reduction, STAYS},
     {"ReduceL2", "", take_empty_reduction, STAYS},
     {"ReduceLogSum", "", take_empty_reduction, STAYS},
@@ -109,6 +113,7 @@ static const operator_row operators[] = {
     {"TorchEmbedding", "com.microsoft", take_torch_embedding, STAYS},
     {"TransposeMatMul", "com.microsoft", take_product, STAYS},
     {"UnfoldTensor", "com.microsoft", take_unfold, STAYS},
+    {"WordConvEmbedding", "com.microsoft", take_words, STAYS},
 };
 
 static void keep(expander *e, node *n) {

@@ -199,10 +199,10 @@ tensor *part_add(expansion *x, tensor *a, tensor *b) {
     return sum;
 }
 
-tensor *part_first(expansion *x, tensor *t, int64_t count) {
-    return *part_make(
-        x, &(step){.op_type = "Slice",
-                   .in = {t, part_number(x, "starts", 0), part_number(x, "ends", count), part_number(x, "axes", 0)}});
+tensor *part_slice(expansion *x, tensor *t, int axis, int64_t start, int64_t end) {
+    return *part_make(x, &(step){.op_type = "Slice",
+                                 .in = {t, part_number(x, "starts", start), part_number(x, "ends", end),
+                                        part_number(x, "axes", axis)}});
 }
 
 void part_leave_out(expansion *x, int i) {

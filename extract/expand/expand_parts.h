@@ -70,7 +70,7 @@ tensor *part_do(expansion *x, const char *op_type, tensor *a, tensor *b); /* b: 
 tensor *part_cast(expansion *x, tensor *t, dtype to);
 tensor *part_zeros(expansion *x, dtype type, int rank, const int64_t *dims);
 tensor *part_add(expansion *x, tensor *a, tensor *b); /* as large as a, to which b is added */
-tensor *part_first(expansion *x, tensor *t, int64_t count);
+tensor *part_slice(expansion *x, tensor *t, int axis, int64_t start, int64_t end);
 tensor *part_reshaped(expansion *x, tensor *t, int rank, const int64_t *dims);
 tensor *const *part_split(expansion *x, tensor *t, int axis, int parts, const int64_t *sizes);
 

@@ -60,10 +60,7 @@ static causal read_causal(expansion *x) {
 static tensor *state(expansion *x, const causal *c) {
     const int64_t seen = tensor_dim(c->joined, c->axis), missing = checked_sub(c->kept, seen);
     int64_t pads[2 * RANK] = {0};
-    if (missing <= 0)
-        return *part_make(x, &(step){.op_type = "Slice",
-                                     .in = {c->joined, part_number(x, "starts", -missing), part_number(x, "ends", seen),
-                                            part_number(x, "axes", c->axis)}});
+    if (missing <= 0) return part_slice(x, c->joined, c->axis, -missing, seen);
     pads[c->axis] = missing;
     return *part_make(x, &(step){.op_type = "Pad", .in = {c->joined, part_numbers(x, "pads", 2 * RANK, pads)}});
 }

@@ -79,7 +79,7 @@ static tensor *assumed(expansion *x, const char *what, int rank, const int64_t *
 static tensor *of_used(expansion *x, const experts *e, tensor *t) {
     if (!t || e->used == e->count) return t;
     if (!t->is_constant && t->source != TENSOR_INITIALIZER) x->failed = true;
-    return part_first(x, t, e->used);
+    return part_slice(x, t, 0, 0, e->used);
 }
 
 /* Of scales or zero points: as many numbers for each column of each expert. */

@@ -132,7 +132,7 @@ void take_restore_padding(expansion *x) {
     tensor *in = part_in(x, 0), *const places = part_in(x, 1);
     const int64_t tokens = tensor_dim(in, 0), all = tensor_count(places), dims[ROWS] = {all, tensor_dim(in, 1)};
     if (x->failed) return;
-    tensor *at = part_cast(x, part_first(x, part_reshaped(x, places, 1, &all), tokens), DTYPE_INT64);
+    tensor *at = part_cast(x, part_slice(x, part_reshaped(x, places, 1, &all), 0, 0, tokens), DTYPE_INT64);
     tensor *blank = part_zeros(x, in->info->type, ROWS, dims);
     at = part_reshaped(x, at, ROWS, (int64_t[ROWS]){tokens, 1});
     part_end_reshaped(x, *part_make(x, &(step){.op_type = "ScatterND", .in = {blank, at, in}}));

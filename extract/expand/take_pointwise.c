@@ -116,3 +116,46 @@ void take_hardmax(expansion *x) {
     else
         part_end_reshaped(x, *part_make(x, &s));
 }
+
+/* ---- the hash of 32 bits ---- */
+
+static tensor *with(expansion *x, const char *op_type, tensor *t, uint32_t n) {
+    return part_do(x, op_type, t, part_scalar(x, "number", DTYPE_UINT32, n));
+}
+
+static tensor *shifted(expansion *x, tensor *t, const char *direction, uint32_t n) {
+    return *part_make(x, &(step){.op_type = "BitShift",
+                                 .in = {t, part_scalar(x, "bits", DTYPE_UINT32, n)},
+                                 .attrs = {text_attr("direction", direction)}});
+}
+
+static tensor *turned(expansion *x, tensor *t, uint32_t n) {
+    tensor *const high = shifted(x, t, "LEFT", n);
+    return part_do(x, "BitwiseOr", high, shifted(x, t, "RIGHT", 32 - n));
+}
+
+static tensor *mixed(expansion *x, tensor *t, uint32_t n) {
+    return part_do(x, "BitwiseXor", t, shifted(x, t, "RIGHT", n));
+}
+
+/* MurmurHash3_x86_32 of one block, and of the length in bytes. */
+void take_hash(expansion *x) {
+    enum { BITS = 32, BYTES = 4 };
+    tensor *in = part_in(x, 0);
+    const tensor *const out = part_out(x, 0);
+    if (!in || !out || dtype_get(in->info->type)->bits != BITS) x->failed = true;
+    if (x->failed) return;
+    const uint32_t seed = (uint32_t)graph_attr_int(x->n, "seed", 0);
+    const attr as_bits = int_attr("to", DTYPE_UINT32);
+    if (in->info->type != DTYPE_UINT32)
+        in = *part_make(x, &(step){.op_type = "BitCast", .in = {in}, .attrs = {as_bits}});
+    tensor *t = with(x, "Mul", turned(x, with(x, "Mul", in, 0xcc9e2d51), 15), 0x1b873593);
+    t = turned(x, with(x, "BitwiseXor", t, seed), 13);
+    t = with(x, "BitwiseXor", with(x, "Add", with(x, "Mul", t, 5), 0xe6546b64), BYTES);
+    t = mixed(x, with(x, "Mul", mixed(x, t, 16), 0x85ebca6b), 13);
+    t = mixed(x, with(x, "Mul", t, 0xc2b2ae35), 16);
+    if (out->info->type == DTYPE_UINT32)
+        part_end_made(x);
+    else
+        part_end(x, &(step){.op_type = "BitCast", .in = {t}, .attrs = {int_attr("to", out->info->type)}});
+}

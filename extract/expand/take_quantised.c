@@ -123,3 +123,49 @@ void take_ordered_product(expansion *x) {
         x,
         &(step){.op_type = "QuantizeLinear", .in = {sum, scales[2]}, .attrs = {int_attr("output_dtype", DTYPE_INT8)}});
 }
+
+/* To bytes and back, in the order in which they lie. */
+static bool keeps_order(const expansion *x) {
+    const attr *const from = graph_attr(x->n, "order_input", ATTR_INT), *const to =
+                                                                            graph_attr(x->n, "order_output", ATTR_INT);
+    return from && to && from->i == to->i;
+}
+
+void take_ordered_bytes(expansion *x) {
+    if (!keeps_order(x)) x->failed = true;
+    part_end(x, &(step){.op_type = "QuantizeLinear",
+                        .in = {part_in(x, 0), part_in(x, 1)},
+                        .attrs = {int_attr("output_dtype", DTYPE_INT8)}});
+}
+
+void take_ordered_floats(expansion *x) {
+    const tensor *const out = part_out(x, 0), *const scale = part_in(x, 1);
+    const step s = {.op_type = "DequantizeLinear", .in = {part_in(x, 0), part_in(x, 1)}};
+    if (!keeps_order(x) || !out || !scale) x->failed = true;
+    if (x->failed) return;
+    if (out->info->type == scale->info->type)
+        part_end(x, &s);
+    else
+        part_end(x, &(step){.op_type = "Cast", .in = {*part_make(x, &s)}, .attrs = {int_attr("to", out->info->type)}});
+}
+
+/* A weight of eight bits of float, each block of a row with a scale. */
+void take_block_product(expansion *x) {
+    enum { INPUT, WEIGHT, SCALES, INPUT_SCALE, BIAS, USUAL_BLOCK = 128 };
+    tensor *const in = part_in(x, INPUT), *const bias = part_in(x, BIAS);
+    if (!in || part_in(x, INPUT_SCALE)) x->failed = true;
+    if (x->failed) return;
+    tensor *const wide =
+        *part_make(x, &(step){.op_type = "DequantizeLinear",
+                              .in = {part_in(x, WEIGHT), part_in(x, SCALES)},
+                              .attrs = {int_attr("axis", 1),
+                                        int_attr("block_size", graph_attr_int(x->n, "block_size", USUAL_BLOCK))}});
+    const step product = {.domain = "com.microsoft",
+                          .op_type = "FusedMatMul",
+                          .in = {in, part_cast(x, wide, in->info->type)},
+                          .attrs = {int_attr("transB", 1)}};
+    if (bias)
+        part_end(x, &(step){.op_type = "Add", .in = {*part_make(x, &product), bias}});
+    else
+        part_end(x, &product);
+}

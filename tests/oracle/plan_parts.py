@@ -235,7 +235,28 @@ def attentions(rng):
                *([parts, 3] if parts else [lambda *t, mode=mode, cap=cap: made(*t, heads=h, groups=g, mode=mode, cap=cap)]))
 
 
-CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions)
+def others(rng):
+    words = rng.integers(1, 11, (4, 9)).astype(np.int32)
+    for k, length in enumerate((9, 6, 3, 1)):
+        words[k, length:] = 0
+    yield ("WordConvEmbedding", "com.microsoft:WordConvEmbedding",
+           [words, as_stored(normal(rng, 5, 1, 3, 4)), as_stored(normal(rng, 5)), as_stored(normal(rng, 11, 4))], {})
+    numbers = rng.integers(0, 2**32, (3, 7), dtype=np.uint32)
+    yield "MurmurHash3", "com.microsoft:MurmurHash3", [numbers], {"seed": 42}
+    steps = {"mul": 5, "bitshift": 7, "bitwiseor": 2, "bitwisexor": 5, "add": 1}
+    yield ("MurmurHash3 of signed numbers", "com.microsoft:MurmurHash3", [numbers.view(np.int32)], {"positive": 0},
+           [f"elementwise:{op}" for op, times in steps.items() for _ in range(times)], 1)
+    order = {"order_input": 1, "order_output": 1}
+    for op, what, x in (("Quantize", ["quantize:quantize"], normal(rng, 2, 32)),
+                        ("Dequantize", ["quantize:dequantize", "move:cast"], rng.integers(-128, 127, (2, 32)).astype(np.int8))):
+        yield f"{op}WithOrder", f"com.microsoft:{op}WithOrder", [x, as_stored(0.5, np.float32)], order, what, 1
+    eight = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.FLOAT8E4M3FN)
+    yield ("MatMulBlockQuantizedFp8Weight", "com.microsoft:MatMulBlockQuantizedFp8Weight",
+           [normal(rng, 2, 5, 256, dtype=np.float16), normal(rng, 24, 256).astype(eight), normal(rng, 24, 2), None, normal(rng, 24, dtype=np.float16)],
+           {"block_size": 128}, ["quantize:dequantize", "move:cast", "gemm", "elementwise:add"], 1)
+
+
+CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others)
 
 
 def models(rng):
