@@ -58,6 +58,7 @@ static const operator_row operators[] = {
     {"Hardmax", "", take_hardmax, STAYS},
     {"Irfft", "com.microsoft", take_irfft, STAYS},
     {"IsAllFinite", "com.microsoft", take_all_finite, STAYS},
+    {"LinearAttention", NULL, take_linear_attention, STAYS},
     {"LinearAttentionGate", "com.microsoft", take_linear_gate, STAYS},
     {"MRotaryEmbedding", "com.microsoft", take_streams_rotary, STAYS},
     {"MatMul", "", take_product, STAYS},

@@ -256,7 +256,40 @@ def others(rng):
            {"block_size": 128}, ["quantize:dequantize", "move:cast", "gemm", "elementwise:add"], 1)
 
 
-CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others)
+def linear_attentions(rng):
+    """By one step after the other, as the rules are written."""
+    b, size, width = 2, 8, 6
+    for rule, length, heads, groups, past, window, per_key in (("linear", 1, 4, 4, 1, 0, 0), ("gated", 1, 4, 2, 1, 0, 1), ("delta", 1, 4, 4, 1, 0, 0),
+                                                              ("gated_delta", 1, 8, 2, 1, 0, 0), ("gated_delta", 1, 4, 4, 0, 0, 0),
+                                                              ("gated_delta", 4, 4, 4, 1, 0, 1), ("delta", 4, 4, 2, 0, 0, 0), ("linear", 5, 4, 8, 1, 3, 0),
+                                                              ("gated", 2, 4, 4, 1, 3, 0), ("linear", 4, 4, 1, 0, 1, 0)):
+        def made(q, k, v, state=None, decay=None, beta=None, length=length, heads=heads, groups=groups, window=window, rule=rule):
+            state = np.zeros((b, groups, size, width)) if state is None else state[-1] if window else state
+            states, outs = [], []
+            for t in range(length):
+                q_t, k_t, v_t = (x[:, t].reshape(b, n, -1).astype(np.float64) for x, n in ((q, heads), (k, groups), (v, groups)))
+                if "gated" in rule:
+                    state = state * np.exp(decay[:, t].reshape(b, groups, -1, 1))
+                rate = beta[:, t].reshape(b, -1, 1) if "delta" in rule else 1
+                seen = np.einsum("bgk,bgkv->bgv", k_t, state) if "delta" in rule else 0
+                state = state + np.einsum("bgk,bgv->bgkv", k_t, rate * (v_t - seen))
+                states.append(state)
+                q_all, s_all = (np.repeat(x, max(heads, groups) // x.shape[1], 1) for x in (q_t, state))
+                outs.append(np.einsum("bhk,bhkv->bhv", q_all, s_all) / np.sqrt(size))
+            kept = np.stack(([np.zeros_like(state)] * window + states)[-window:]) if window else state
+            return [np.stack(outs, 1).reshape(b, length, -1).astype(np.float32), kept.astype(np.float32)]
+
+        state = [b, groups, size, width]
+        yield (f"LinearAttention, {rule}, {length} steps, {heads} heads, {groups} groups, past {past}, window {window}, per key {per_key}",
+               "com.microsoft:LinearAttention",
+               [normal(rng, b, length, heads * size), normal(rng, b, length, groups * size, scale=0.5), normal(rng, b, length, groups * width),
+                normal(rng, *([window] if window else []), *state) if past else None,
+                -abs(normal(rng, b, length, groups * (size if per_key else 1))) if "gated" in rule else None,
+                abs(normal(rng, b, length, groups if heads > 4 else 1, scale=0.3)) if "delta" in rule else None],
+               {"q_num_heads": heads, "kv_num_heads": groups, "update_rule": rule, "state_window": window}, made)
+
+
+CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others, linear_attentions)
 
 
 def models(rng):
