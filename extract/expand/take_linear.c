@@ -1,4 +1,4 @@
-/* Linear attention of few steps, as in decoding: what each does with its state. */
+/* Linear attention: what each step does with its state, or many steps at once. */
 #include "extract/expand/expand_parts.h"
 #include "extract/expand/takes.h"
 
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PAST = 3, DECAY, BETA, INPUTS, RANK = 4, LONGEST = MAX_STEPS };
+enum { PAST = 3, DECAY, BETA, RANK = 4, LONGEST = STEP_INPUTS };
 
 /* Each key head has a state; several query heads may share one, or several states a query head. */
 typedef struct steps {
@@ -41,9 +41,8 @@ static steps read_steps(expansion *x) {
                .window = graph_attr_int(x->n, "state_window", 0),
                .scale = graph_attr_float(x->n, "scale", 0)};
     if (!read_rule(x, &s) || tensor_rank(query) != 3 || s.heads < 1 || s.groups < 1 || s.batch < 1 || s.length < 1 ||
-        s.length > LONGEST || s.window < 0 || s.window > LONGEST ||
-        (s.heads % s.groups != 0 && s.groups % s.heads != 0) || (s.decays && !part_in(x, DECAY)) ||
-        (s.corrects && !part_in(x, BETA)))
+        s.window < 0 || s.window > LONGEST || (s.heads % s.groups != 0 && s.groups % s.heads != 0) ||
+        (s.decays && !part_in(x, DECAY)) || (s.corrects && !part_in(x, BETA)))
         x->failed = true;
     if (x->failed) return s;
     s.size = tensor_dim(key, 2) / s.groups, s.value_size = tensor_dim(val, 2) / s.groups;
@@ -53,11 +52,15 @@ static steps read_steps(expansion *x) {
     return s;
 }
 
+static tensor *wide(expansion *x, tensor *t, dtype type) {
+    return t && t->info->type != type ? part_cast(x, t, type) : t;
+}
+
 /* What an input says of step `at`, in that shape. */
 static tensor *of_step(expansion *x, const steps *s, int slot, int64_t at, int64_t rows, int64_t cols) {
     tensor *t = part_in(x, slot);
     if (s->length > 1) t = part_slice(x, t, 1, at, at + 1);
-    if (t && t->info->type != s->type) t = part_cast(x, t, s->type);
+    t = wide(x, t, s->type);
     const int64_t each = checked_mul(rows, cols), heads = each > 0 ? tensor_count(t) / s->batch / each : 0;
     return t ? part_reshaped(x, t, RANK, (int64_t[]){s->batch, heads, rows, cols}) : NULL;
 }
@@ -111,26 +114,180 @@ static tensor *first_state(expansion *x, const steps *s) {
     return part_reshaped(x, part_slice(x, past, 0, s->window - 1, s->window), RANK, past->info->dims + 1);
 }
 
-void take_linear_attention(expansion *x) {
-    const steps s = read_steps(x);
+static void end(expansion *x, tensor *all) {
     const tensor *const out = part_out(x, 0);
-    tensor *states[LONGEST], *state = x->failed ? NULL : first_state(x, &s);
-    step joined = {.op_type = "Concat", .attrs = {int_attr("axis", 1)}};
-    if (s.length > STEP_INPUTS) x->failed = true;
-    for (int64_t k = 0; k < s.length && !x->failed; k++) {
-        states[k] = state = next_state(x, &s, state, k);
-        tensor *const made = *part_make(x, &(step){.domain = "com.microsoft",
-                                                   .op_type = "FusedMatMul",
-                                                   .in = {queries(x, &s, k), state},
-                                                   .attrs = {real_attr("alpha", s.scale)}});
-        joined.in[k] = part_reshaped(x, made, 3, (int64_t[]){s.batch, 1, tensor_count(made) / s.batch});
-    }
-    if (x->failed) return;
-    tensor *const kept = s.window > 0 ? window_of(x, &s, states) : state;
-    tensor *const all = s.length > 1 ? *part_make(x, &joined) : joined.in[0];
     if (all && out && all->info->type != out->info->type)
         part_end(x, &(step){.op_type = "Cast", .in = {all}, .attrs = {int_attr("to", out->info->type)}});
     else
         part_end_reshaped(x, all);
+}
+
+static void take_each(expansion *x, const steps *s) {
+    tensor *states[LONGEST], *state = first_state(x, s);
+    step joined = {.op_type = "Concat", .attrs = {int_attr("axis", 1)}};
+    if (s->length > STEP_INPUTS) x->failed = true;
+    for (int64_t k = 0; k < s->length && !x->failed; k++) {
+        states[k] = state = next_state(x, s, state, k);
+        tensor *const made = *part_make(x, &(step){.domain = "com.microsoft",
+                                                   .op_type = "FusedMatMul",
+                                                   .in = {queries(x, s, k), state},
+                                                   .attrs = {real_attr("alpha", s->scale)}});
+        joined.in[k] = part_reshaped(x, made, 3, (int64_t[]){s->batch, 1, tensor_count(made) / s->batch});
+    }
+    if (x->failed) return;
+    tensor *const kept = s->window > 0 ? window_of(x, s, states) : state;
+    end(x, s->length > 1 ? *part_make(x, &joined) : joined.in[0]);
     part_give(x, 1, kept);
+}
+
+/* ---- many steps at once: chunks of them, whose states follow from one another ---- */
+
+typedef struct chunks {
+    const steps *s;
+    int64_t count, length, rows; /* rows: queries that share a state */
+    tensor *query, *key, *val;   /* [batch, groups, chunks, rows * steps or steps, size] */
+    tensor *sums, *decay;        /* of gates within a chunk, and from step to step; NULL without gates */
+} chunks;
+
+enum { LAST = 4 /* axis of sizes */ };
+
+static tensor *do_axis(expansion *x, const char *op_type, tensor *t, int64_t axis) {
+    return *part_make(x, &(step){.op_type = op_type, .in = {t, part_scalar(x, "axis", DTYPE_INT64, axis)}});
+}
+
+/* [batch, length, groups * rows * size] of an input, by group, chunk and row. */
+static tensor *in_chunks(expansion *x, const chunks *c, int slot, int64_t rows, int64_t size) {
+    static const int64_t perm[] = {0, 3, 1, 4, 2, 5};
+    enum { AXES = 6 };
+    const steps *s = c->s;
+    const int64_t dims[] = {s->batch, c->count, c->length, s->groups, rows, size},
+                  made[] = {s->batch, s->groups, c->count, checked_mul(rows, c->length), size};
+    tensor *const apart = part_reshaped(x, wide(x, part_in(x, slot), s->type), AXES, dims);
+    tensor *const t =
+        *part_make(x, &(step){.op_type = "Transpose", .in = {apart}, .attrs = {ints_attr("perm", AXES, perm)}});
+    return part_reshaped(x, t, LAST + 1, made);
+}
+
+static tensor *product(expansion *x, tensor *a, tensor *b, const attr *how) {
+    step s = {.domain = "com.microsoft", .op_type = "FusedMatMul", .in = {a, b}};
+    for (int k = 0; how && how[k].name; k++) s.attrs[k] = how[k];
+    return *part_make(x, &s);
+}
+
+/* What is left from each of `n` to each later one, of sums that end in [n]: [n, n], nothing from later ones. */
+static tensor *left(expansion *x, const chunks *c, tensor *sums, int64_t many, int64_t n) {
+    const int64_t down[] = {c->s->batch, c->s->groups, many, n, 1}, along[] = {c->s->batch, c->s->groups, many, 1, n};
+    tensor *const far =
+        part_do(x, "Sub", part_reshaped(x, sums, LAST + 1, down), part_reshaped(x, sums, LAST + 1, along));
+    return *part_make(
+        x, &(step){.op_type = "Trilu", .in = {part_do(x, "Exp", far, NULL)}, .attrs = {int_attr("upper", 0)}});
+}
+
+static chunks read_chunks(expansion *x, const steps *s) {
+    enum { MOST = 64 };
+    chunks c = {.s = s, .length = s->length < MOST ? s->length : MOST, .rows = s->heads / s->groups};
+    while (s->length % c.length != 0) c.length--;
+    c.count = s->length / c.length;
+    if (c.count > MOST && c.length < MOST / 4) x->failed = true; /* it has no chunks of the usual size */
+    if (x->failed) return c;
+    c.query = in_chunks(x, &c, QUERY, c.rows, s->size);
+    c.key = in_chunks(x, &c, KEY, 1, s->size);
+    c.val = in_chunks(x, &c, VALUE, 1, s->value_size);
+    if (s->decays) {
+        c.sums = do_axis(x, "CumSum", in_chunks(x, &c, DECAY, 1, 1), 3);
+        c.decay = left(x, &c, c.sums, c.count, c.length);
+    }
+    return c;
+}
+
+/* Steps of a chunk that see earlier ones of it. */
+static tensor *within(expansion *x, const chunks *c) {
+    const steps *s = c->s;
+    const attr how[] = {int_attr("transB", 1), real_attr("alpha", s->scale), {.name = NULL}};
+    const int64_t apart[] = {s->batch, s->groups, c->count, c->rows, c->length, c->length},
+                  gates[] = {s->batch, s->groups, c->count, 1, c->length, c->length},
+                  rows[] = {s->batch, s->groups, c->count, checked_mul(c->rows, c->length), c->length};
+    tensor *scores = part_reshaped(x, product(x, c->query, c->key, how), LAST + 2, apart);
+    if (c->decay)
+        scores = part_do(x, "Mul", scores, part_reshaped(x, c->decay, LAST + 2, gates));
+    else
+        scores = *part_make(x, &(step){.op_type = "Trilu", .in = {scores}, .attrs = {int_attr("upper", 0)}});
+    return product(x, part_reshaped(x, scores, LAST + 1, rows), c->val, NULL);
+}
+
+/* The states behind each chunk, as rows: what each adds, and what is left of those before it. */
+static tensor *behind(expansion *x, const chunks *c, tensor *past) {
+    const steps *s = c->s;
+    const int64_t column[] = {s->batch, s->groups, c->count, c->length, 1}, all = checked_mul(s->size, s->value_size),
+                  flat[] = {s->batch, s->groups, 1, c->count, all}, one[] = {s->batch, s->groups, 1, 1, all},
+                  each[] = {s->batch, s->groups, 1, c->count, 1};
+    tensor *key = c->key, *ends = NULL;
+    if (c->decay)
+        key = part_do(x, "Mul", key,
+                      part_reshaped(x, part_slice(x, c->decay, 3, c->length - 1, c->length), LAST + 1, column));
+    tensor *made = product(x, key, c->val, (attr[]){int_attr("transA", 1), {.name = NULL}});
+    made = part_reshaped(x, made, LAST + 1, flat);
+    if (c->decay) {
+        ends = part_reshaped(x, part_slice(x, c->sums, 3, c->length - 1, c->length), LAST + 1, each);
+        if (c->count > 1) ends = do_axis(x, "CumSum", ends, 3);
+    }
+    if (c->count > 1)
+        made = c->decay ? product(x, left(x, c, ends, 1, c->count), made, NULL) : do_axis(x, "CumSum", made, 3);
+    if (!past) return made;
+    past = part_reshaped(x, past, LAST + 1, one);
+    return part_add(x, made, c->decay ? part_do(x, "Mul", part_do(x, "Exp", ends, NULL), past) : past);
+}
+
+/* What steps see of the state that their chunk begins with. */
+static tensor *across(expansion *x, const chunks *c, tensor *past, tensor *states) {
+    const steps *s = c->s;
+    const int64_t all = checked_mul(s->size, s->value_size), one[] = {s->batch, s->groups, 1, 1, all},
+                  matrices[] = {s->batch, s->groups, c->count, s->size, s->value_size},
+                  apart[] = {s->batch, s->groups, c->count, c->rows, c->length, s->value_size},
+                  gates[] = {s->batch, s->groups, c->count, 1, c->length, 1};
+    tensor *before = past ? part_reshaped(x, past, LAST + 1, one) : NULL;
+    if (c->count > 1) {
+        const int64_t pads[2 * (LAST + 1)] = {[3] = 1};
+        tensor *const others = part_slice(x, states, 3, 0, c->count - 1);
+        const step joined = {.op_type = "Concat", .in = {before, others}, .attrs = {int_attr("axis", 3)}},
+                   padded = {.op_type = "Pad", .in = {others, part_numbers(x, "pads", 2 * (LAST + 1), pads)}};
+        before = *part_make(x, past ? &joined : &padded);
+    }
+    tensor *const made = product(x, c->query, part_reshaped(x, before, LAST + 1, matrices),
+                                 (attr[]){real_attr("alpha", s->scale), {.name = NULL}});
+    if (!c->decay) return made;
+    tensor *const faded = part_do(x, "Mul", part_reshaped(x, made, LAST + 2, apart),
+                                  part_do(x, "Exp", part_reshaped(x, c->sums, LAST + 2, gates), NULL));
+    return made ? part_reshaped(x, faded, LAST + 1, made->info->dims) : NULL;
+}
+
+static void take_chunks(expansion *x, const steps *s) {
+    static const int64_t perm[] = {0, 2, 4, 1, 3, 5};
+    tensor *const past = first_state(x, s);
+    const chunks c = read_chunks(x, s);
+    if (x->failed) return;
+    tensor *const states = behind(x, &c, past);
+    tensor *made = within(x, &c);
+    if (past || c.count > 1) made = part_add(x, made, across(x, &c, past, states));
+    const int64_t dims[] = {s->batch, s->groups, c.count, c.rows, c.length, s->value_size},
+                  kept[RANK] = {s->batch, s->groups, s->size, s->value_size};
+    tensor *const state =
+        part_reshaped(x, c.count > 1 ? part_slice(x, states, 3, c.count - 1, c.count) : states, RANK, kept);
+    tensor *const turned = *part_make(x, &(step){.op_type = "Transpose",
+                                                 .in = {part_reshaped(x, made, LAST + 2, dims)},
+                                                 .attrs = {ints_attr("perm", LAST + 2, perm)}});
+    const tensor *const out = part_out(x, 0);
+    end(x, turned && out ? part_reshaped(x, turned, out->info->rank, out->info->dims) : NULL);
+    part_give(x, 1, state);
+}
+
+/* What corrects its state by what it knew goes step by step, as gates of each number of a key and windows of states. */
+void take_linear_attention(expansion *x) {
+    const steps s = read_steps(x);
+    if (x->failed) return;
+    const bool each = s.decays && tensor_dim(part_in(x, DECAY), 2) != s.groups;
+    if (s.length > 1 && !s.corrects && !each && s.window == 0 && s.heads % s.groups == 0)
+        take_chunks(x, &s);
+    else
+        take_each(x, &s);
 }

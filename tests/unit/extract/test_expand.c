@@ -186,6 +186,38 @@ static void heads_that_share_keys_stay(void) {
     }
 }
 
+/* What the graph says of an output, the last part has to make. */
+static void a_part_that_makes_something_else_is_none(void) {
+    static const struct {
+        dtype type;
+        int64_t width;
+        const char *becomes;
+    } rows[] = {{DTYPE_FP32, 4, "Add"}, {DTYPE_FP32, 5, "GatedAdd"}, {DTYPE_FP16, 4, "GatedAdd"}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        bench_begin();
+        node *n = NODE("com.microsoft", "GatedAdd", bench_tensor(rows[k].type, DIMS(2, 3, rows[k].width)),
+                       f(DIMS(2, 3, 4)), f(DIMS(2, 3, 4)), f(DIMS(2, 3, 1)));
+        expand();
+        UNIT_TEXT(n->op_type, rows[k].becomes);
+        UNIT_INT(b.model.node_count, k == 0 ? 2 : 1);
+        bench_end();
+    }
+}
+
+/* Both domains have an Attention: of one the projection is a part, of the other a mask that ends before the keys. */
+static void operators_of_one_name_have_a_row_each(void) {
+    bench_begin();
+    node *n = NODE("", "Attention", f(DIMS(1, 2, 3, 8)), f(DIMS(1, 2, 3, 8)), f(DIMS(1, 2, 6, 8)), f(DIMS(1, 2, 6, 8)),
+                   f(DIMS(3, 4)));
+    expand();
+    UNIT_INT(b.model.node_count, 2);
+    is_node(0, "Pad", "Attention_0/Pad");
+    UNIT_TEXT(n->op_type, "Attention");
+    UNIT_INT(n->in[3]->info->dims[1], 6);
+    check_order();
+    bench_end();
+}
+
 static node *experts(int64_t tokens, int64_t count, int64_t k) {
     node *n = NODE("com.microsoft", "MoE", f(DIMS(tokens, 16)), f(DIMS(tokens, 16)), f(DIMS(tokens, count)),
                    bench_weight(DTYPE_FP32, DIMS(count, 24, 16)), NULL, bench_weight(DTYPE_FP32, DIMS(count, 16, 24)));
@@ -444,6 +476,8 @@ int main(void) {
     UNIT_RUN(a_node_stays_without_what_its_parts_need);
     UNIT_RUN(parts_stand_in_the_body_of_their_node);
     UNIT_RUN(every_output_keeps_its_tensor);
+    UNIT_RUN(a_part_that_makes_something_else_is_none);
+    UNIT_RUN(operators_of_one_name_have_a_row_each);
     UNIT_RUN(batches_that_broadcast_in_part);
     UNIT_RUN(heads_that_share_keys_stay);
     UNIT_RUN(experts_get_as_many_tokens_each);

@@ -359,9 +359,29 @@ static void a_softmax_beside_it_keeps_it(void) {
     bench_end();
 }
 
+/* Behind a sum, whichever of its sides the scores are; but only where rows of the one meet rows of the other. */
+static void a_softmax_is_found_behind_a_sum(void) {
+    static const struct {
+        const char *equation, *shapes;
+        bool stays;
+    } rows[] = {{"bqhd,bkhd->bhqk", "2x3x4x5,2x6x4x5", true}, {"bhqk,bhqk->bhqk", "2x4x3x6,2x4x3x6", false}};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        plan p;
+        bench_begin();
+        node *first = einsum(rows[k].equation, rows[k].shapes, &p);
+        tensor *mask = bench_tensor(DTYPE_FP32, DIMS(2, 4, 3, 6));
+        node *sum = NODE("", "Add", bench_tensor(DTYPE_FP32, DIMS(2, 4, 3, 6)), mask, first->out[0]);
+        NODE("", "Softmax", bench_tensor(DTYPE_FP32, DIMS(2, 4, 3, 6)), sum->out[0]);
+        expand();
+        UNIT_CHECK(graph_is(first, "Einsum") == rows[k].stays);
+        bench_end();
+    }
+}
+
 int main(void) {
     UNIT_RUN(parts_make_what_the_equation_says);
     UNIT_RUN(others_stay);
     UNIT_RUN(a_softmax_beside_it_keeps_it);
+    UNIT_RUN(a_softmax_is_found_behind_a_sum);
     return unit_end();
 }
