@@ -7,7 +7,7 @@
 enum {
     STEP_INPUTS = 64,
     STEP_OUTPUTS = 4,
-    MAX_STEPS = 128,                             /* parts of one node */
+    MAX_STEPS = 320,                             /* parts of one node */
     MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2) /* and what they make, and their constants */
 };
 

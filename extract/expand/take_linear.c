@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PAST = 3, DECAY, BETA, RANK = 4, LONGEST = STEP_INPUTS };
+enum { PAST = 3, DECAY, BETA, RANK = 4, LONGEST = STEP_INPUTS, MOST_STEPS = 1 << 20 };
 
 /* Each key head has a state; several query heads may share one, or several states a query head. */
 typedef struct steps {
@@ -41,8 +41,9 @@ static steps read_steps(expansion *x) {
                .window = graph_attr_int(x->n, "state_window", 0),
                .scale = graph_attr_float(x->n, "scale", 0)};
     if (!read_rule(x, &s) || tensor_rank(query) != 3 || s.heads < 1 || s.groups < 1 || s.batch < 1 || s.length < 1 ||
-        s.window < 0 || s.window > LONGEST || (s.heads % s.groups != 0 && s.groups % s.heads != 0) ||
-        (s.decays && !part_in(x, DECAY)) || (s.corrects && !part_in(x, BETA)))
+        s.length > MOST_STEPS || s.window < 0 || s.window > LONGEST ||
+        (s.heads % s.groups != 0 && s.groups % s.heads != 0) || (s.decays && !part_in(x, DECAY)) ||
+        (s.corrects && !part_in(x, BETA)))
         x->failed = true;
     if (x->failed) return s;
     s.size = tensor_dim(key, 2) / s.groups, s.value_size = tensor_dim(val, 2) / s.groups;
@@ -156,12 +157,12 @@ static tensor *do_axis(expansion *x, const char *op_type, tensor *t, int64_t axi
 }
 
 /* [batch, length, groups * rows * size] of an input, by group, chunk and row. */
-static tensor *in_chunks(expansion *x, const chunks *c, int slot, int64_t rows, int64_t size) {
+static tensor *in_chunks(expansion *x, const chunks *c, int slot, int64_t groups, int64_t rows, int64_t size) {
     static const int64_t perm[] = {0, 3, 1, 4, 2, 5};
     enum { AXES = 6 };
     const steps *s = c->s;
-    const int64_t dims[] = {s->batch, c->count, c->length, s->groups, rows, size},
-                  made[] = {s->batch, s->groups, c->count, checked_mul(rows, c->length), size};
+    const int64_t dims[] = {s->batch, c->count, c->length, groups, rows, size},
+                  made[] = {s->batch, groups, c->count, checked_mul(rows, c->length), size};
     tensor *const apart = part_reshaped(x, wide(x, part_in(x, slot), s->type), AXES, dims);
     tensor *const t =
         *part_make(x, &(step){.op_type = "Transpose", .in = {apart}, .attrs = {ints_attr("perm", AXES, perm)}});
@@ -184,24 +185,25 @@ static tensor *left(expansion *x, const chunks *c, tensor *sums, int64_t many, i
 }
 
 static chunks read_chunks(expansion *x, const steps *s) {
-    enum { MOST = 64 };
-    chunks c = {.s = s, .length = s->length < MOST ? s->length : MOST, .rows = s->heads / s->groups};
+    enum { USUAL = 64, MOST = 32 /* chunks, of sequences that are longer */ };
+    const int64_t longest = s->length / MOST > USUAL ? checked_ceil_div(s->length, MOST) : USUAL;
+    chunks c = {.s = s, .length = s->length < longest ? s->length : longest, .rows = s->heads / s->groups};
     while (s->length % c.length != 0) c.length--;
     c.count = s->length / c.length;
-    if (c.count > MOST && c.length < MOST / 4) x->failed = true; /* it has no chunks of the usual size */
+    if (c.count > USUAL) x->failed = true; /* it has no chunks of that size */
     if (x->failed) return c;
-    c.query = in_chunks(x, &c, QUERY, c.rows, s->size);
-    c.key = in_chunks(x, &c, KEY, 1, s->size);
-    c.val = in_chunks(x, &c, VALUE, 1, s->value_size);
+    c.query = in_chunks(x, &c, QUERY, s->groups, c.rows, s->size);
+    c.key = in_chunks(x, &c, KEY, s->groups, 1, s->size);
+    c.val = in_chunks(x, &c, VALUE, s->groups, 1, s->value_size);
     if (s->decays) {
-        c.sums = do_axis(x, "CumSum", in_chunks(x, &c, DECAY, 1, 1), 3);
+        c.sums = do_axis(x, "CumSum", in_chunks(x, &c, DECAY, s->groups, 1, 1), 3);
         c.decay = left(x, &c, c.sums, c.count, c.length);
     }
     return c;
 }
 
-/* Steps of a chunk that see earlier ones of it. */
-static tensor *within(expansion *x, const chunks *c) {
+/* How much steps of a chunk see of earlier ones of it. */
+static tensor *seen_within(expansion *x, const chunks *c) {
     const steps *s = c->s;
     const attr how[] = {int_attr("transB", 1), real_attr("alpha", s->scale), {.name = NULL}};
     const int64_t apart[] = {s->batch, s->groups, c->count, c->rows, c->length, c->length},
@@ -212,20 +214,34 @@ static tensor *within(expansion *x, const chunks *c) {
         scores = part_do(x, "Mul", scores, part_reshaped(x, c->decay, LAST + 2, gates));
     else
         scores = *part_make(x, &(step){.op_type = "Trilu", .in = {scores}, .attrs = {int_attr("upper", 0)}});
-    return product(x, part_reshaped(x, scores, LAST + 1, rows), c->val, NULL);
+    return part_reshaped(x, scores, LAST + 1, rows);
+}
+
+/* What of each key is left at the end of its chunk. */
+static tensor *left_keys(expansion *x, const chunks *c) {
+    const int64_t column[] = {c->s->batch, c->s->groups, c->count, c->length, 1};
+    if (!c->decay) return c->key;
+    tensor *const last = part_slice(x, c->decay, 3, c->length - 1, c->length);
+    return part_do(x, "Mul", c->key, part_reshaped(x, last, LAST + 1, column));
+}
+
+/* Rows of steps by what is left since their chunk began. */
+static tensor *faded(expansion *x, const chunks *c, tensor *t) {
+    const steps *s = c->s;
+    const int64_t apart[] = {s->batch, s->groups, c->count, c->rows, c->length, tensor_dim(t, LAST)},
+                  gates[] = {s->batch, s->groups, c->count, 1, c->length, 1};
+    if (!c->decay || !t) return t;
+    tensor *const made = part_do(x, "Mul", part_reshaped(x, t, LAST + 2, apart),
+                                 part_do(x, "Exp", part_reshaped(x, c->sums, LAST + 2, gates), NULL));
+    return part_reshaped(x, made, LAST + 1, t->info->dims);
 }
 
 /* The states behind each chunk, as rows: what each adds, and what is left of those before it. */
 static tensor *behind(expansion *x, const chunks *c, tensor *past) {
     const steps *s = c->s;
-    const int64_t column[] = {s->batch, s->groups, c->count, c->length, 1}, all = checked_mul(s->size, s->value_size),
-                  flat[] = {s->batch, s->groups, 1, c->count, all}, one[] = {s->batch, s->groups, 1, 1, all},
-                  each[] = {s->batch, s->groups, 1, c->count, 1};
-    tensor *key = c->key, *ends = NULL;
-    if (c->decay)
-        key = part_do(x, "Mul", key,
-                      part_reshaped(x, part_slice(x, c->decay, 3, c->length - 1, c->length), LAST + 1, column));
-    tensor *made = product(x, key, c->val, (attr[]){int_attr("transA", 1), {.name = NULL}});
+    const int64_t all = checked_mul(s->size, s->value_size), flat[] = {s->batch, s->groups, 1, c->count, all},
+                  one[] = {s->batch, s->groups, 1, 1, all}, each[] = {s->batch, s->groups, 1, c->count, 1};
+    tensor *ends = NULL, *made = product(x, left_keys(x, c), c->val, (attr[]){int_attr("transA", 1), {.name = NULL}});
     made = part_reshaped(x, made, LAST + 1, flat);
     if (c->decay) {
         ends = part_reshaped(x, part_slice(x, c->sums, 3, c->length - 1, c->length), LAST + 1, each);
@@ -242,9 +258,7 @@ static tensor *behind(expansion *x, const chunks *c, tensor *past) {
 static tensor *across(expansion *x, const chunks *c, tensor *past, tensor *states) {
     const steps *s = c->s;
     const int64_t all = checked_mul(s->size, s->value_size), one[] = {s->batch, s->groups, 1, 1, all},
-                  matrices[] = {s->batch, s->groups, c->count, s->size, s->value_size},
-                  apart[] = {s->batch, s->groups, c->count, c->rows, c->length, s->value_size},
-                  gates[] = {s->batch, s->groups, c->count, 1, c->length, 1};
+                  matrices[] = {s->batch, s->groups, c->count, s->size, s->value_size};
     tensor *before = past ? part_reshaped(x, past, LAST + 1, one) : NULL;
     if (c->count > 1) {
         const int64_t pads[2 * (LAST + 1)] = {[3] = 1};
@@ -253,40 +267,103 @@ static tensor *across(expansion *x, const chunks *c, tensor *past, tensor *state
                    padded = {.op_type = "Pad", .in = {others, part_numbers(x, "pads", 2 * (LAST + 1), pads)}};
         before = *part_make(x, past ? &joined : &padded);
     }
-    tensor *const made = product(x, c->query, part_reshaped(x, before, LAST + 1, matrices),
-                                 (attr[]){real_attr("alpha", s->scale), {.name = NULL}});
-    if (!c->decay) return made;
-    tensor *const faded = part_do(x, "Mul", part_reshaped(x, made, LAST + 2, apart),
-                                  part_do(x, "Exp", part_reshaped(x, c->sums, LAST + 2, gates), NULL));
-    return made ? part_reshaped(x, faded, LAST + 1, made->info->dims) : NULL;
+    return faded(x, c,
+                 product(x, c->query, part_reshaped(x, before, LAST + 1, matrices),
+                         (attr[]){real_attr("alpha", s->scale), {.name = NULL}}));
+}
+
+/* ---- and those that correct their state: within a chunk each step knows what earlier ones changed ---- */
+
+typedef struct corrected {
+    tensor *made, *known; /* what steps write into a state of zero, and what they take back of the one that was there */
+} corrected;
+
+/* (I + L) of both is what each step asks for by itself, L below the diagonal: the inverse is (I - L)(I + L^2)(I + L^4)…
+ */
+static corrected correct(expansion *x, const chunks *c) {
+    const steps *s = c->s;
+    const int64_t rates = tensor_dim(part_in(x, BETA), 2), sizes[] = {s->value_size, s->size};
+    if (rates != 1 && rates != s->groups) x->failed = true;
+    if (x->failed) return (corrected){NULL, NULL};
+    tensor *const rate = in_chunks(x, c, BETA, rates, 1, 1), *const key = part_do(x, "Mul", c->key, rate);
+    tensor *power = product(x, key, c->key, (attr[]){int_attr("transB", 1), real_attr("alpha", -1), {.name = NULL}});
+    if (c->decay) power = part_do(x, "Mul", power, c->decay);
+    power = *part_make(x, &(step){.op_type = "Trilu",
+                                  .in = {power, part_scalar(x, "diagonal", DTYPE_INT64, -1)},
+                                  .attrs = {int_attr("upper", 0)}});
+    tensor *const asked = c->decay ? part_do(x, "Mul", key, part_do(x, "Exp", c->sums, NULL)) : key;
+    tensor *both = *part_make(x, &(step){.op_type = "Concat",
+                                         .in = {part_do(x, "Mul", c->val, rate), asked},
+                                         .attrs = {int_attr("axis", LAST)}});
+    for (int64_t reach = 1; reach < c->length; reach *= 2) {
+        both = part_add(x, both, product(x, power, both, NULL));
+        if (reach * 2 < c->length) power = product(x, power, power, NULL);
+    }
+    tensor *const *parts = part_split(x, both, LAST, 2, sizes);
+    return (corrected){parts[0], parts[1]};
+}
+
+/* The states that chunks begin with, and behind the last one: each is what is left of it, less what is taken back. */
+static tensor *follow(expansion *x, const chunks *c, corrected of, tensor *state, tensor **last) {
+    const steps *s = c->s;
+    const attr turned[] = {int_attr("transA", 1), {.name = NULL}};
+    const int64_t matrix[] = {s->batch, s->groups, 1, s->size, s->value_size};
+    tensor *const keys = left_keys(x, c), *const added = product(x, keys, of.made, turned),
+                  *const taken = product(x, keys, of.known, turned);
+    tensor *const ends = c->decay ? part_do(x, "Exp", part_slice(x, c->sums, 3, c->length - 1, c->length), NULL) : NULL;
+    step joined = {.op_type = "Concat", .attrs = {int_attr("axis", 2)}};
+    state = part_reshaped(x, state ? state : part_zeros(x, s->type, LAST + 1, matrix), LAST + 1, matrix);
+    if (c->count > STEP_INPUTS) x->failed = true;
+    for (int64_t k = 0; k < c->count && !x->failed; k++) {
+        joined.in[k] = state;
+        tensor *const less = product(x, part_slice(x, taken, 2, k, k + 1), state, NULL);
+        tensor *const more = part_do(x, "Sub", part_slice(x, added, 2, k, k + 1), less);
+        if (ends) state = part_do(x, "Mul", state, part_slice(x, ends, 2, k, k + 1));
+        state = part_add(x, state, more);
+    }
+    *last = state;
+    return c->count > 1 ? *part_make(x, &joined) : joined.in[0];
+}
+
+/* What steps see of their own chunk, and of the state that it begins with. */
+static tensor *see_corrected(expansion *x, const chunks *c, tensor *past, tensor **last) {
+    const corrected of = correct(x, c);
+    tensor *const before = follow(x, c, of, past, last), *const seen = seen_within(x, c);
+    tensor *const scaled = faded(x, c, part_do(x, "Mul", c->query, part_real(x, c->query, "scale", c->s->scale)));
+    tensor *const others = part_do(x, "Sub", scaled, product(x, seen, of.known, NULL));
+    return part_add(x, product(x, seen, of.made, NULL), product(x, others, before, NULL));
+}
+
+/* What steps see, and the state behind the last one. */
+static tensor *see(expansion *x, const chunks *c, tensor *past, tensor **last) {
+    tensor *const states = behind(x, c, past), *const own = product(x, seen_within(x, c), c->val, NULL);
+    *last = c->count > 1 ? part_slice(x, states, 3, c->count - 1, c->count) : states;
+    return past || c->count > 1 ? part_add(x, own, across(x, c, past, states)) : own;
 }
 
 static void take_chunks(expansion *x, const steps *s) {
     static const int64_t perm[] = {0, 2, 4, 1, 3, 5};
-    tensor *const past = first_state(x, s);
+    tensor *const past = first_state(x, s), *last = NULL;
+    const tensor *const out = part_out(x, 0);
     const chunks c = read_chunks(x, s);
-    if (x->failed) return;
-    tensor *const states = behind(x, &c, past);
-    tensor *made = within(x, &c);
-    if (past || c.count > 1) made = part_add(x, made, across(x, &c, past, states));
+    if (x->failed || !out) return;
+    tensor *const made = s->corrects ? see_corrected(x, &c, past, &last) : see(x, &c, past, &last);
     const int64_t dims[] = {s->batch, s->groups, c.count, c.rows, c.length, s->value_size},
                   kept[RANK] = {s->batch, s->groups, s->size, s->value_size};
-    tensor *const state =
-        part_reshaped(x, c.count > 1 ? part_slice(x, states, 3, c.count - 1, c.count) : states, RANK, kept);
+    tensor *const state = part_reshaped(x, last, RANK, kept);
     tensor *const turned = *part_make(x, &(step){.op_type = "Transpose",
                                                  .in = {part_reshaped(x, made, LAST + 2, dims)},
                                                  .attrs = {ints_attr("perm", LAST + 2, perm)}});
-    const tensor *const out = part_out(x, 0);
-    end(x, turned && out ? part_reshaped(x, turned, out->info->rank, out->info->dims) : NULL);
+    end(x, part_reshaped(x, turned, out->info->rank, out->info->dims));
     part_give(x, 1, state);
 }
 
-/* What corrects its state by what it knew goes step by step, as gates of each number of a key and windows of states. */
+/* Gates of each number of a key, and windows of states, go step by step. */
 void take_linear_attention(expansion *x) {
     const steps s = read_steps(x);
     if (x->failed) return;
     const bool each = s.decays && tensor_dim(part_in(x, DECAY), 2) != s.groups;
-    if (s.length > 1 && !s.corrects && !each && s.window == 0 && s.heads % s.groups == 0)
+    if (s.length > 1 && !each && s.window == 0 && s.heads % s.groups == 0)
         take_chunks(x, &s);
     else
         take_each(x, &s);

@@ -264,7 +264,9 @@ def linear_attentions(rng):
                                                               ("gated_delta", 4, 4, 4, 1, 0, 1), ("delta", 4, 4, 2, 0, 0, 0), ("linear", 5, 4, 8, 1, 3, 0),
                                                               ("gated", 2, 4, 4, 1, 3, 0), ("linear", 4, 4, 1, 0, 1, 0), ("linear", 7, 4, 2, 1, 0, 0),
                                                               ("gated", 7, 4, 2, 1, 0, 0), ("gated", 5, 4, 4, 0, 0, 0), ("linear", 192, 8, 4, 1, 0, 0),
-                                                              ("gated", 192, 8, 4, 1, 0, 0), ("gated", 128, 4, 4, 0, 0, 0)):
+                                                              ("gated", 192, 8, 4, 1, 0, 0), ("gated", 128, 4, 4, 0, 0, 0),
+                                                              ("delta", 7, 4, 2, 1, 0, 0), ("gated_delta", 7, 8, 2, 1, 0, 0), ("gated_delta", 64, 4, 4, 0, 0, 0),
+                                                              ("delta", 192, 8, 4, 0, 0, 0), ("gated_delta", 2304, 4, 2, 1, 0, 0)):
         def made(q, k, v, state=None, decay=None, beta=None, length=length, heads=heads, groups=groups, window=window, rule=rule):
             state = np.zeros((b, groups, size, width)) if state is None else state[-1] if window else state
             states, outs = [], []
