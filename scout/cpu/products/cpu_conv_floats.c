@@ -190,6 +190,13 @@ static scout_answer pack_tensors(scout_plan *plan, void *const *tensors, void *p
     return answer;
 }
 
+static scout_answer pack(scout_plan *plan, const void *weight, void *packed, void *stream, scout_why *why) {
+    void *tensors[TENSORS] = {[CONV_WEIGHT] = (void *)(uintptr_t)weight};
+    if (plan->p.scales >= 0)
+        return scout_say(why, SCOUT_NO, "feature", "a weight of bytes cannot be widened without its scales");
+    return pack_tensors(plan, tensors, packed, stream, why);
+}
+
 /* --- what stands behind the sums --- */
 
 typedef struct finish_job {
@@ -257,6 +264,7 @@ const scout_candidate cpu_conv_floats = {
     .precisions = (const char *const[]){"fp32", "fp16", "bf16", "int8", NULL},
     .supports = supports,
     .prepare = prepare,
+    .pack = pack,
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
