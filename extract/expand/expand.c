@@ -41,6 +41,7 @@ static const operator_row operators[] = {
     {"DecoderAttention", "com.microsoft", take_decoder_attention, STAYS},
     {"DecoderMaskedMultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"DecoderMaskedSelfAttention", "com.microsoft", take_projection, PROJECTS},
+    {"DeformConv", "", take_deformed, STAYS},
     {"DequantizeWithOrder", "com.microsoft", take_ordered_floats, STAYS},
     {"DynamicQuantizeMatMul", "com.microsoft", take_dynamic_product, WHEN_KNOWN},
     {"Einsum", "", take_einsum, STAYS},

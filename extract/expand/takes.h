@@ -28,6 +28,7 @@ take_fn take_complex_product;
 take_fn take_compress;
 take_fn take_conv_transpose;
 take_fn take_decoder_attention;
+take_fn take_deformed;
 take_fn take_dft;
 take_fn take_distances;
 take_fn take_dynamic_product;

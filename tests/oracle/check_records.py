@@ -270,7 +270,7 @@ MATRICES = [w(4, 128, 64), None, w(4, 64, 128)]
 IDS = [x(2, 5, dtype=np.int32), x(2, 5, dtype=np.int32)]
 EMBEDDED = ["embedding [10, 16]", "elementwise.add [2, 5, 16]", "embedding [10, 16]", "elementwise.add [2, 5, 16]"]
 DOMAINS = {"Binarizer": "ai.onnx.ml", "ArrayFeatureExtractor": "ai.onnx.ml", "ReorderInput": NCHWC, "ReorderOutput": NCHWC} | dict.fromkeys(
-    ("AffineGrid", "CenterCropPad", "Col2Im", "Compress", "DFT", "EyeLike", "GatherND", "Hardmax", "MaxUnpool", "ReverseSequence", "STFT", "TensorScatter"), "")
+    ("AffineGrid", "CenterCropPad", "Col2Im", "Compress", "DFT", "DeformConv", "EyeLike", "GatherND", "Hardmax", "MaxUnpool", "ReverseSequence", "STFT", "TensorScatter"), "")
 PARTS = [
     ("projection", "Attention", WIDE, 1, dict(num_heads=4), ["gemm [10, 96, 16]", "elementwise.add [2, 5, 96]", "attention [2, 4, 5, 8]"],
      dict(STRIDES, layout="bshd", mask="none", macs=2 * 2 * 4 * 5 * 5 * 8)),
@@ -403,6 +403,12 @@ PARTS = [
     ("last channels from blocks, cut", "ReorderOutput", [x(2, 32, 4, 5)], 1, dict(channels=27, channels_last=1),
      ["move.transpose [2, 20, 2, 16]", "move.slice [2, 4, 5, 27]"], {}),
     ("channels to blocks", "ReorderInput", [x(2, 32, 4, 5)], 1, {}, ["move.transpose [2, 2, 20, 16]"], {}),
+    *((f"deformed{what}", "DeformConv", [x(2, 4, 6, 7), w(6, 2, 3, 2), x(2, 12 * groups, 3, 7), w(6), *mask], 1,
+       dict(group=2, offset_group=groups, pads=[1, 0, 1, 1], strides=[2, 1]),
+       [f"move.gather [{2 * groups}, 6, 2, 3, 7]", f"move.transpose [{2 * groups}, 6, 3, 7, 2]",
+        *[f"elementwise.{name} [{2 * groups}, 6, 3, 7, 2]" for name in ("mul", "add")], f"pool.gridsample [{2 * groups}, {4 // groups}, 18, 7]",
+        *[f"elementwise.mul [{2 * groups}, {4 // groups}, 18, 7]" for _ in mask], "conv [2, 6, 3, 7]"], dict(group=2))
+      for what, groups, mask in ((", masked, in groups", 2, [x(2, 12, 3, 7)]), ("", 1, []))),
     ("sample", "SampleOp", [x(3)], 1, {}, [], {}),
     ("one expert each", "MoE", [x(12, 64), x(12, 4), *MATRICES], 1, dict(activation_type="gelu"),
      ["softmax [12, 4]", "reduce.topk [12, 1]", "embedding [12, 64]", "gemm [3, 128, 64]", "elementwise.gelu_tanh [4, 3, 128]", "gemm [3, 64, 128]",
