@@ -9,17 +9,21 @@ static void check(const char *text, int least) {
 }
 
 static const char *const forms[] = {
-    "\"shape\": [2, 12, 7, 5], \"input\": [2, 6, 13, 9], \"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"stride\": [2, "
-    "2], "
-    "\"group\": 2, \"bias\": \"channel\"",
+    ("\"shape\": [2, 12, 7, 5], \"input\": [2, 6, 13, 9], \"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"stride\": [2, "
+     "2], "
+     "\"group\": 2, \"bias\": \"channel\""),
     "\"shape\": [1, 33, 17], \"input\": [1, 20, 19], \"kernel\": [3], \"activation\": \"silu\"",
-    "\"shape\": [2, 9, 8, 24], \"input\": [2, 9, 8, 16], \"kernel\": [1, 1], \"layout\": \"nhwc\", \"residual\": 1, "
-    "\"bias\": \"channel\", \"activation\": \"relu\"",
+    ("\"shape\": [2, 9, 8, 24], \"input\": [2, 9, 8, 16], \"kernel\": [1, 1], \"layout\": \"nhwc\", \"residual\": 1, "
+     "\"bias\": \"channel\", \"activation\": \"relu\""),
     "\"shape\": [1, 16, 8, 8], \"input\": [1, 16, 8, 8], \"kernel\": [3, 3], \"pads\": [1, 1, 1, 1], \"group\": 16",
 };
 
 static void weights_of_int8_beside_floats(void) {
-    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    static const char *const types[] = {
+        "fp32",
+        "fp16",
+        "bf16",
+    };
     for (size_t t = 0; t < 3; t++)
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
             char text[512];
@@ -34,14 +38,18 @@ static void weights_of_int8_beside_floats(void) {
 }
 
 static void transposed_halves(void) {
-    static const char *const types[] = {"\"fp16\", \"weight_dtype\": \"fp16\"", "\"bf16\", \"weight_dtype\": \"bf16\"",
-                                        "\"fp16\""};
+    static const char *const types[] = {
+        "\"fp16\", \"weight_dtype\": \"fp16\"",
+        "\"bf16\", \"weight_dtype\": \"bf16\"",
+        "\"fp16\"",
+    };
     static const char *const shapes[] = {
-        "\"shape\": [2, 12, 20, 12], \"input\": [2, 3, 7, 6], \"kernel\": [3, 3], \"output_padding\": [1, 1], "
-        "\"pads\": "
-        "[1, 1, 1, 1], \"stride\": [3, 2], \"bias\": \"channel\"",
-        "\"shape\": [1, 16, 16, 16], \"input\": [1, 32, 8, 8], \"kernel\": [2, 2], \"stride\": [2, 2], \"activation\": "
-        "\"gelu\"",
+        ("\"shape\": [2, 12, 20, 12], \"input\": [2, 3, 7, 6], \"kernel\": [3, 3], \"output_padding\": [1, 1], "
+         "\"pads\": "
+         "[1, 1, 1, 1], \"stride\": [3, 2], \"bias\": \"channel\""),
+        ("\"shape\": [1, 16, 16, 16], \"input\": [1, 32, 8, 8], \"kernel\": [2, 2], \"stride\": [2, 2], "
+         "\"activation\": "
+         "\"gelu\""),
         "\"shape\": [1, 4, 5], \"input\": [1, 4, 3], \"kernel\": [3], \"group\": 2",
     };
     for (size_t t = 0; t < 3; t++)
@@ -54,11 +62,13 @@ static void transposed_halves(void) {
 }
 
 static void bytes_whose_channels_come_last(void) {
-    static const char *const types[] = {"\"uint8\", \"out_dtype\": \"uint8\"",
-                                        "\"uint8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"uint8\"",
-                                        "\"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"fp32\"",
-                                        "\"uint8\", \"weight_dtype\": \"uint8\", \"out_dtype\": \"int8\", \"bias\": "
-                                        "\"channel\", \"activation\": \"relu\""};
+    static const char *const types[] = {
+        "\"uint8\", \"out_dtype\": \"uint8\"",
+        "\"uint8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"uint8\"",
+        "\"int8\", \"weight_dtype\": \"int8\", \"out_dtype\": \"fp32\"",
+        ("\"uint8\", \"weight_dtype\": \"uint8\", \"out_dtype\": \"int8\", \"bias\": "
+         "\"channel\", \"activation\": \"relu\""),
+    };
     for (size_t k = 0; k < 4; k++) {
         char text[512];
         snprintf(text, sizeof text,
