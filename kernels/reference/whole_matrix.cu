@@ -1,5 +1,5 @@
-/* The reference of determinants and inverses in fp64: a thread for each matrix, by elimination beside the unit matrix with
- * the largest number of a row's rest as pivot, so with columns swapped, where candidates swap rows. */
+/* The reference of determinants and inverses in fp64: a block for each matrix, a thread for each of its rows, by
+ * elimination in place with columns swapped, where candidates swap rows. */
 #include "kernels/reference/whole_matrix.h"
 
 #include "kernels/harness/values.cuh"
@@ -9,73 +9,72 @@ namespace {
 
 constexpr int most = 64;
 
-/* a: the matrix; y: becomes its inverse. Returns the determinant. */
-__device__ double invert(double *a, double *y, int n) {
+/* a becomes its inverse; returns the determinant. `from`: the column that came to each place. */
+__device__ double invert(double *a, int *from, int n) {
+    const int t = (int)threadIdx.x;
     double determinant = 1;
-    int column[most]; /* that row k's pivot stands in */
     for (int k = 0; k < n; k++) {
-        column[k] = -1;
-        for (int c = 0; c < n; c++) {
-            bool taken = false;
-            for (int i = 0; i < k; i++) taken = taken || column[i] == c;
-            if (!taken && (column[k] < 0 || fabs(a[k * n + c]) > fabs(a[k * n + column[k]]))) column[k] = c;
+        if (t == 0) {
+            from[k] = k;
+            for (int c = k + 1; c < n; c++)
+                if (fabs(a[k * n + c]) > fabs(a[k * n + from[k]])) from[k] = c;
         }
-        bool odd = false;
-        for (int i = 0; i < k; i++) odd = odd != (column[i] > column[k]);
-        const double pivot = a[k * n + column[k]];
-        determinant *= odd ? -pivot : pivot;
-        for (int c = 0; c < n; c++) a[k * n + c] /= pivot, y[k * n + c] /= pivot;
-        for (int r = 0; r < n; r++) {
-            const double factor = a[r * n + column[k]];
-            for (int c = 0; r != k && c < n; c++)
-                a[r * n + c] -= factor * a[k * n + c], y[r * n + c] -= factor * y[k * n + c];
+        __syncthreads();
+        if (from[k] != k && t < n) {
+            const double x = a[t * n + k];
+            a[t * n + k] = a[t * n + from[k]], a[t * n + from[k]] = x;
         }
+        __syncthreads();
+        const double pivot = a[k * n + k];
+        determinant *= from[k] == k ? pivot : -pivot;
+        __syncthreads();
+        if (t < n) a[k * n + t] = t == k ? 1 / pivot : a[k * n + t] / pivot;
+        __syncthreads();
+        const double factor = t < n && t != k ? a[t * n + k] : 0;
+        for (int c = 0; t < n && t != k && c < n; c++)
+            a[t * n + c] = (c == k ? 0 : a[t * n + c]) - factor * a[k * n + c];
+        __syncthreads();
     }
-    for (int k = 0; k < n; k++) { /* row k is that of unknown column[k] */
-        while (column[k] != k) {
-            const int to = column[k];
-            for (int c = 0; c < n; c++) {
-                const double x = y[k * n + c];
-                y[k * n + c] = y[to * n + c], y[to * n + c] = x;
-            }
-            column[k] = column[to], column[to] = to;
-        }
+    for (int k = n - 1; k >= 0 && t < n; k--) { /* a swapped column is a swapped row of the inverse */
+        const double x = a[k * n + t];
+        a[k * n + t] = a[from[k] * n + t], a[from[k] * n + t] = x;
     }
+    __syncthreads();
     return determinant;
 }
 
-__global__ void matrices(const whole_matrix_problem p, double *want, float *spread) {
-    const int n = (int)p.n, each = n * n;
-    double a[most * most], y[most * most];
-    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < p.count; k += (int64_t)gridDim.x * blockDim.x) {
-        for (int i = 0; i < each; i++) a[i] = values_at(p.x, p.type, k * each + i), y[i] = i / n == i % n;
-        const double determinant = invert(a, y, n);
-        double terms = 0;
-        for (int i = 0; i < each; i++) a[i] = fabs(values_at(p.x, p.type, k * each + i));
-        for (int i = 0; i < each; i++) terms += a[i] * fabs(y[i % n * n + i / n]);
-        if (!p.inverts) {
-            want[k] = determinant, spread[k] = (float)(terms * fabs(determinant));
-            continue;
+__global__ void __launch_bounds__(most) matrices(const whole_matrix_problem p, double *want, float *spread) {
+    __shared__ double a[most * most], terms[most];
+    __shared__ int from[most];
+    const int n = (int)p.n, each = n * n, t = (int)threadIdx.x;
+    for (int64_t k = blockIdx.x; k < p.count; k += gridDim.x) {
+        for (int i = t; i < each; i += most) a[i] = values_at(p.x, p.type, k * each + i);
+        __syncthreads();
+        const double determinant = invert(a, from, n);
+        double row[most], sum = 0;
+        for (int c = 0; t < n && c < n; c++) { /* magnitudes of y x, and of its diagonal's terms */
+            row[c] = 0;
+            for (int m = 0; m < n; m++) row[c] += fabs(a[t * n + m] * values_at(p.x, p.type, k * each + m * n + c));
+            if (c == t) sum = row[c];
         }
-        for (int i = 0; i < n; i++) {
-            double row[most];
-            for (int c = 0; c < n; c++) {
-                row[c] = 0;
-                for (int m = 0; m < n; m++) row[c] += fabs(y[i * n + m]) * a[m * n + c];
-            }
-            for (int j = 0; j < n; j++) {
-                double all = 0;
-                for (int c = 0; c < n; c++) all += row[c] * fabs(y[c * n + j]);
-                want[k * each + i * n + j] = y[i * n + j], spread[k * each + i * n + j] = (float)all;
-            }
+        terms[t] = sum;
+        __syncthreads();
+        for (int j = 0; p.inverts && t < n && j < n; j++) {
+            double all = 0;
+            for (int c = 0; c < n; c++) all += row[c] * fabs(a[c * n + j]);
+            want[k * each + t * n + j] = a[t * n + j], spread[k * each + t * n + j] = (float)all;
         }
+        if (!p.inverts && t == 0) {
+            for (int r = 1; r < n; r++) sum += terms[r];
+            want[k] = determinant, spread[k] = (float)(sum * fabs(determinant));
+        }
+        __syncthreads();
     }
 }
 
 } // namespace
 
 cudaError_t whole_matrix(const whole_matrix_problem *p, double *want, float *spread, cudaStream_t stream) {
-    const int64_t needed = (p->count + 31) / 32;
-    matrices<<<(unsigned)(needed < 1024 ? needed : 1024), 32, 0, stream>>>(*p, want, spread);
+    matrices<<<(unsigned)(p->count < 65535 ? p->count : 65535), most, 0, stream>>>(*p, want, spread);
     return cudaGetLastError();
 }
