@@ -77,7 +77,7 @@ static const operator_row operators[] = {
     {"MultiHeadAttention", "com.microsoft", take_multi_head, WHEN_KNOWN},
     {"MurmurHash3", "com.microsoft", take_hash, STAYS},
     {"NegativeLogLikelihoodLoss", "", take_log_loss, STAYS},
-    {"PackedAttention", "com.microsoft", take_projection, PROJECTS},
+    {"PackedAttention", "com.microsoft", take_packed_attention, PROJECTS},
     {"PackedMultiHeadAttention", "com.microsoft", take_packed_multi_head, WHEN_KNOWN},
     {"QAttention", "com.microsoft", take_quantized_projection, PROJECTS},
     {"QEmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},

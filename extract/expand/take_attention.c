@@ -97,7 +97,55 @@ void take_multi_head(expansion *x) {
         take_columns(x, x->last.in[QUERY], false);
 }
 
-void take_packed_multi_head(expansion *x) { take_bias(x, 3, 4); }
+/* ---- tokens without padding ---- */
+
+/* Its padding comes back, and goes again: kernels know sequences of different lengths, but not where each begins.
+ * Places of tokens come first in `offsets`, and `ends` has where each sequence begins and ends. */
+static void pad_tokens(expansion *x, tensor *const parts[QKV], tensor *offsets, tensor *ends, tensor *bias) {
+    enum { LENGTHS = 4, ADDED };
+    const int64_t batch = tensor_dim(offsets, 0), length = tensor_dim(offsets, 1), all = checked_mul(batch, length),
+                  tokens = tensor_dim(parts[QUERY], 0);
+    if (x->failed || tensor_rank(offsets) != 2 || tensor_dim(ends, 0) != checked_add(batch, 1) || tokens > all) return;
+    const attr *const scale = graph_attr(x->n, "scale", ATTR_FLOAT);
+    step s = {.domain = "com.microsoft",
+              .op_type = "MultiHeadAttention",
+              .attrs = {int_attr("num_heads", graph_attr_int(x->n, "num_heads", 0)),
+                        scale ? real_attr("scale", scale->f) : (attr){.name = NULL}}};
+    tensor *const places = part_cast(x, part_slice(x, part_reshaped(x, offsets, 1, &all), 0, 0, tokens), DTYPE_INT64);
+    tensor *const rows = part_reshaped(x, places, 2, (int64_t[]){tokens, 1});
+    for (int k = 0; k < QKV && !x->failed; k++) {
+        const int64_t width = tensor_dim(parts[k], 1), flat[] = {all, width}, dims[] = {batch, length, width};
+        tensor *const blank = part_zeros(x, parts[k]->info->type, 2, flat);
+        s.in[k] =
+            part_reshaped(x, *part_make(x, &(step){.op_type = "ScatterND", .in = {blank, rows, parts[k]}}), 3, dims);
+    }
+    s.in[LENGTHS] = part_do(x, "Sub", part_slice(x, ends, 0, 1, batch + 1), part_slice(x, ends, 0, 0, batch));
+    s.in[ADDED] = bias;
+    tensor *const made = *part_make(x, &s);
+    tensor *const padded = part_reshaped(x, made, 2, (int64_t[]){all, tensor_dim(made, 2)});
+    part_end(x, &(step){.op_type = "Gather", .in = {padded, places}});
+}
+
+void take_packed_multi_head(expansion *x) {
+    enum { BIAS_SLOT = 3, OFFSETS, ENDS, ADDED, TOGETHER = 4 /* dimensions of all three in one */ };
+    take_bias(x, BIAS_SLOT, TOGETHER);
+    tensor *parts[QKV] = {x->last.in[QUERY], x->last.in[KEY], x->last.in[VALUE]};
+    if (tensor_rank(parts[QUERY]) == TOGETHER) {
+        static const int64_t ones[QKV] = {1, 1, 1};
+        const int64_t dims[] = {tensor_dim(parts[QUERY], 0),
+                                checked_mul(tensor_dim(parts[QUERY], 1), tensor_dim(parts[QUERY], 3))};
+        tensor *const *each = part_split(x, parts[QUERY], 2, QKV, ones);
+        for (int k = 0; k < QKV; k++) parts[k] = part_reshaped(x, each[k], 2, dims);
+    }
+    pad_tokens(x, parts, part_in(x, OFFSETS), part_in(x, ENDS), part_in(x, ADDED));
+}
+
+void take_packed_attention(expansion *x) {
+    enum { OFFSETS = 3, ENDS, ADDED };
+    take_projection(x);
+    tensor *const parts[QKV] = {x->last.in[QUERY], x->last.in[KEY], x->last.in[VALUE]};
+    pad_tokens(x, parts, part_in(x, OFFSETS), part_in(x, ENDS), part_in(x, ADDED));
+}
 
 static tensor *rotated(expansion *x, tensor *t, tensor *positions, const char *heads, tensor *cosine, tensor *sine) {
     const int64_t count = graph_attr_int(x->n, heads, 0), size = count > 0 ? tensor_dim(t, -1) / count : 0,

@@ -59,6 +59,7 @@ take_fn take_ordered_bytes;
 take_fn take_ordered_floats;
 take_fn take_ordered_gelu;
 take_fn take_ordered_product;
+take_fn take_packed_attention;
 take_fn take_packed_gate;
 take_fn take_packed_multi_head;
 take_fn take_packed_projections;

@@ -293,7 +293,24 @@ def linear_attentions(rng):
                {"q_num_heads": heads, "kv_num_heads": groups, "update_rule": rule, "state_window": window}, made)
 
 
-CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others, linear_attentions)
+def packed_tokens(rng):
+    """Sequences of 5 and 2 tokens, without the padding between them."""
+    heads, size, wide = 4, 8, 16
+    offsets, ends = np.array([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], np.int32), np.array([0, 5, 7], np.int32)
+    places = [("move:slice"), "move:cast"] + ["move:slice"] * 2 + ["elementwise:sub"]
+    parts = [*places, *["move:scatternd"] * 3, "attention:lengths", "embedding"]
+    yield ("PackedMultiHeadAttention", "com.microsoft:PackedMultiHeadAttention",
+           [normal(rng, 7, heads * size), normal(rng, 7, heads * size), normal(rng, 7, heads * wide), None, offsets, ends], {"num_heads": heads},
+           parts, 1)
+    yield ("PackedMultiHeadAttention of all in one", "com.microsoft:PackedMultiHeadAttention",
+           [normal(rng, 7, heads, 3, size), None, None, None, offsets, ends], {"num_heads": heads}, ["move:split", *parts], 1)
+    yield ("PackedAttention", "com.microsoft:PackedAttention",
+           [normal(rng, 7, 16), normal(rng, 16, 3 * heads * size), normal(rng, 3 * heads * size), offsets, ends], {"num_heads": heads},
+           ["gemm", "elementwise:add", "move:split", *parts], 1)
+
+
+CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others, linear_attentions,
+         packed_tokens)
 
 
 def models(rng):
