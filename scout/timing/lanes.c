@@ -524,7 +524,7 @@ static bool play_race(course *c, int number) {
         if (!runs(l)) continue;
         if (number == 0) l->launches = quick_part(l, c->rules->quick_s);
         if (p.count == 0) add_block(c, &p, lane, boosted_s, false);
-        if (add_block(c, &p, lane, c->rules->quick_s, true) || !runs(l)) continue;
+        if (!runs(l) || add_block(c, &p, lane, c->rules->quick_s, true) || !runs(l)) continue;
         answer = play(c, &p, &why);
         p.count = p.block_count = 0, p.expected_s = 0;
         k -= answer == SCOUT_OK; /* it had no room */

@@ -255,7 +255,8 @@ status_code worker_run(const worker_options *options, status *st) {
     } else {
         *st = end.st;
     }
-    if (w.device && w.api->has_graphs) leave(st->code); /* a driver gives back all, faster than its libraries do */
+    /* a driver gives back all, faster than its libraries do */
+    if (w.device && w.api->has_graphs && st->code == STATUS_OK) leave(st->code);
     if (end.answer != SCOUT_LOST) {
         worker_jobs_forget(&w);
         if (!worker_ahead_end(&w)) leave(st->code); /* what a library is at may take a second more */

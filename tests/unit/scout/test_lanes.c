@@ -19,10 +19,11 @@ static struct {
     uint32_t launches, intervals;
 } ran[BLOCKS];
 static int blocks, whole;
-static uint32_t asked, played;   /* for recordings, and intervals */
-static double first_takes;       /* what is played first, of what it takes later */
-static int calls;                /* of play */
-static const noisy_load *flawed; /* it fails among others, and never alone */
+static uint32_t asked, played;       /* for recordings, and intervals */
+static double first_takes;           /* what is played first, of what it takes later */
+static int calls;                    /* of play */
+static const noisy_load *flawed;     /* it fails among others, and never alone */
+static const noisy_load *unrecorded; /* it cannot be, the first time */
 static bool plays;
 
 static scout_answer run(void *context, uint32_t launches, uint32_t intervals, double *seconds, scout_why *why) {
@@ -37,8 +38,11 @@ static scout_answer run(void *context, uint32_t launches, uint32_t intervals, do
 }
 
 static scout_answer record(void *context, uint32_t launches, scout_sequence **out, scout_why *why) {
-    (void)why;
     asked++;
+    if (context == unrecorded) {
+        unrecorded = NULL;
+        return scout_say(why, SCOUT_NO, "capture", "it cannot be recorded");
+    }
     ((noisy_load *)context)->recorded = launches;
     *out = context;
     return SCOUT_OK;
@@ -71,7 +75,7 @@ static void begin(bool host) {
     blocks = 0;
     asked = played = 0;
     calls = 0;
-    flawed = NULL;
+    flawed = unrecorded = NULL;
     plays = false;
     first_takes = 1;
     whole = 1;
@@ -143,6 +147,22 @@ static void a_race_that_fails_is_run_alone(void) {
     UNIT_CHECK(lanes[5].raced_out && lanes[5].answer == SCOUT_OK);
     for (int k = 0; k < 8; k++) near(lanes[k].time_s, loads[k].launch_s, 0.03);
     UNIT_CHECK(left_of(8) >= 2);
+}
+
+/* What has failed has no turn in what is played. */
+static void what_cannot_be_recorded_fails_alone(void) {
+    for (int first = 0; first < 2; first++) {
+        begin(false);
+        plays = true;
+        for (int k = 0; k < 8; k++) load(k, 1e-4 * (0.9 + 0.01 * k));
+        unrecorded = &loads[first ? 0 : 5];
+        pass(8, -1);
+        for (int k = 0; k < 8; k++) {
+            const bool failed = k == (first ? 0 : 5);
+            UNIT_INT(lanes[k].answer, failed ? SCOUT_NO : SCOUT_OK);
+            UNIT_CHECK(failed ? loads[k].launches <= 4 : lanes[k].blocks >= 2); /* looks */
+        }
+    }
 }
 
 /* Rivals that are all slower than the baseline leave before the end; the best of them stays. */
@@ -685,6 +705,7 @@ int main(void) {
     UNIT_RUN(a_race_of_many_leaves_the_right_ones);
     UNIT_RUN(a_race_is_played);
     UNIT_RUN(a_race_that_fails_is_run_alone);
+    UNIT_RUN(what_cannot_be_recorded_fails_alone);
     UNIT_RUN(the_best_rival_is_never_dropped);
     UNIT_RUN(a_crawling_one_costs_single_launches);
     UNIT_RUN(without_a_baseline_the_best_are_left);
