@@ -86,14 +86,14 @@ __device__ float point_at(const job &p, int64_t image, int64_t channel, int64_t 
 
 struct between {
     int64_t low, high; /* low -1: outside */
-    float above;
+    float weights[2];  /* each rounded by itself: what is left of a rounded one is not exact where it is small */
 };
 
 __device__ between between_of(double x, int64_t length) {
-    if (!(x >= -1 && x <= (double)length)) return {-1, 0, 0};
-    const double at = fmax(x, 0.0);
-    if ((int64_t)at >= length - 1) return {length - 1, length - 1, 0};
-    return {(int64_t)at, (int64_t)at + 1, (float)(at - (double)(int64_t)at)};
+    if (!(x >= -1 && x <= (double)length)) return {-1, 0, {0, 0}};
+    const double at = fmax(x, 0.0), above = at - (double)(int64_t)at;
+    if ((int64_t)at >= length - 1) return {length - 1, length - 1, {1, 0}};
+    return {(int64_t)at, (int64_t)at + 1, {(float)(1 - above), (float)above}};
 }
 
 __device__ float bin_of(const job &p, int64_t region, int64_t channel, const int64_t *bin) {
@@ -117,7 +117,7 @@ __device__ float bin_of(const job &p, int64_t region, int64_t channel, const int
             const between x = between_of(from[1] + ((double)j + 0.5) * size[1] / (double)points[1], p.s.in[1]);
             if (x.low < 0) continue;
             for (int k = 0; k < 4; k++) {
-                const float weight = (k & 2 ? y.above : 1 - y.above) * (k & 1 ? x.above : 1 - x.above);
+                const float weight = y.weights[k / 2] * x.weights[k % 2];
                 const int64_t row = k & 2 ? y.high : y.low, col = k & 1 ? x.high : x.low;
                 const float term = weight * pass::load_float(p.s.type, p.in, (base + row) * p.s.in[1] + col);
                 all = p.s.mode != SAMPLE_POINTS_MAX ? all + term : any ? fmaxf(all, term) : term;
@@ -135,7 +135,7 @@ __device__ float bin_of(const job &p, int64_t region, int64_t channel, const int
  * the compiler makes of a product and a sum. */
 __device__ float crop_of(const job &p, int64_t region, int64_t channel, const int64_t *bin) {
     int64_t low[2], high[2];
-    float above[2];
+    float weights[2][2]; /* of the lower place and of the one above, each rounded by itself */
     for (int d = 0; d < 2; d++) {
         const double roi = (double)pass::load_float(p.s.side_type, p.side, 4 * region + d);
         const double end = (double)pass::load_float(p.s.side_type, p.side, 4 * region + 2 + d);
@@ -145,12 +145,13 @@ __device__ float crop_of(const job &p, int64_t region, int64_t channel, const in
         if (!(at >= 0 && at <= last)) return p.s.outside;
         low[d] = (int64_t)(p.s.mode == SAMPLE_POINTS_NEAREST ? round(at) : at);
         high[d] = low[d] < p.s.in[d] - 1 ? low[d] + 1 : low[d];
-        above[d] = p.s.mode == SAMPLE_POINTS_NEAREST ? 0 : (float)(at - (double)low[d]);
+        const double above = p.s.mode == SAMPLE_POINTS_NEAREST ? 0 : at - (double)low[d];
+        weights[d][0] = (float)(1 - above), weights[d][1] = (float)above;
     }
     const int64_t base = (((const int *)p.batches)[region] * p.s.channels + channel) * p.s.in[0];
     float sum = 0;
     for (int k = 0; k < 4; k++) {
-        const float weight = (k & 2 ? above[0] : 1 - above[0]) * (k & 1 ? above[1] : 1 - above[1]);
+        const float weight = weights[0][k / 2] * weights[1][k % 2];
         const int64_t row = k & 2 ? high[0] : low[0], col = k & 1 ? high[1] : low[1];
         if (weight != 0) sum += weight * pass::load_float(p.s.type, p.in, (base + row) * p.s.in[1] + col);
     }

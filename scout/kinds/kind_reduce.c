@@ -196,7 +196,7 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 /* Elimination with pivots is off by some roundings for each row, of terms that the reference adds up: those of y x y,
  * of a determinant its derivatives by each number. */
 static double matrix_tolerance(const scout_op *op) {
-    return 8 * (double)matrix_problem_of(op).n * kind_rounding(op->output);
+    return 32 * (double)matrix_problem_of(op).n * kind_rounding(op->output);
 }
 
 /* What only chooses is exact, and so are integers. Sums in fp32 walk away by their roundings as those of a product do:
