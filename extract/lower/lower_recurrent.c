@@ -92,7 +92,8 @@ void lower_recurrent(work *w) {
     opcost_recurrent(&w->rec);
 }
 
-/* [B, H, S, D]; three-dimensional inputs hold the heads in their last dimension. */
+/* [B, H, S, D]; three-dimensional inputs hold the heads in their last dimension, so of several heads and tokens they lie
+ * as no record says. */
 void lower_rotary(work *w) {
     const node *n = w->node;
     const bool gemma = strcmp(n->op_type, "GemmaRotaryEmbedding") == 0;
@@ -124,7 +125,8 @@ void lower_rotary(work *w) {
     const bool plain = !n->domain[0] && !cost_in(w, 3); /* else positions choose rows of the angles */
     if (plain && cost_rank(table) == 3 && cost_dim(table, 0) == shape[0] && shape[0] > 1)
         oprec_set_int(&w->rec, "angle_batch", shape[0]);
-    work_tell(w, "x", n->in[gemma ? 1 : 0]);
+    const bool apart = rank == 4 || shape[1] == 1 || shape[2] == 1;
+    work_tell(w, "x", apart ? n->in[gemma ? 1 : 0] : NULL);
     work_tell(w, "cos", plain ? n->in[1] : NULL);
     work_tell(w, "sin", plain ? n->in[2] : NULL);
     work_tell_made(w, "y", n->out[0]);

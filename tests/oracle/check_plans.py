@@ -374,11 +374,20 @@ def check_experts(tally, library, program, rng):
 
 def check_parts(tally, library, program, rng):
     """Every one is taken apart, and all its parts run where plans run such work."""
-    ran = listed = 0
+    ran = listed = refused = 0
     for name, model, feeds, *more in plan_parts.models(rng):
         with tempfile.TemporaryDirectory() as folder:
             onnx.save(model, folder + "/model.onnx")
             subprocess.run([program, folder + "/model.onnx", "-q", "-o", folder + "/ops.json"], capture_output=True)
+            if len(more) > 1 and isinstance(more[0], str):
+                said = "it runs"
+                try:
+                    plan_run.Plan(library, folder).close()
+                except plan_run.Refused as why:
+                    said = str(why)
+                tally.check(more[0] in said, f"{name}: is not refused with '{more[0]}': {said}")
+                refused += 1
+                continue
             if len(more) > 1:
                 with open(folder + "/ops.json") as file:
                     ops = json.load(file)["ops"]
@@ -400,7 +409,7 @@ def check_parts(tally, library, program, rng):
             tally.check(worst < close_of({**feeds, **want}), f"{name}: off by {worst:.2g}")
             ran += 1
             plan.close()
-    print(f"{ran} operators run as their parts, {listed} are taken apart")
+    print(f"{ran} operators run as their parts, {listed} are taken apart, {refused} refused")
 
 
 def main():

@@ -150,6 +150,14 @@ def rotary(rng):
                [normal(rng, *shape), places, *tables], {"mrope_section": sections, "mrope_layout": layout, **told},
                *((["move:split"] * 3 + ["move:gather"] * 4 + ["embedding"] * 6 + ["move:concat"] * 2 + ["rotary"], 1) if layout else (made,)))
 
+    for heads, length in ((3, 5), (1, 5), (3, 1)):  # heads and tokens lie as no record says, unless there is one of either
+        given = [normal(rng, 2, length, heads * 8), *(normal(rng, 2, length, 4) for _ in range(2))]
+        yield (f"RotaryEmbedding of rank 3, {heads} heads, {length} tokens", "RotaryEmbedding", given, {"num_heads": heads},
+               *(("or one that lies otherwise", 1) if heads > 1 and length > 1 else ()))
+    places = [as_stored(rng.integers(0, 16, (3, 2, 5)), np.int64), *(as_stored(normal(rng, 16, 4)) for _ in range(2))]
+    yield ("MRotaryEmbedding of rank 3", "com.microsoft:MRotaryEmbedding", [normal(rng, 2, 5, 24), *places],
+           {"mrope_section": [2, 1, 1], "num_heads": 3}, "or one that lies otherwise", 1)
+
     def gemma(angles, q, q_across, k, k_across):
         c, s = (f(angles.astype(np.float64)).astype(np.float16)[:, None] for f in (np.cos, np.sin))
         return [q * c + q_across * s, k * c + k_across * s]
@@ -314,7 +322,8 @@ CASES = (products, packed_products, distances, ordered, convolutions, decoder_at
 
 
 def models(rng):
-    """Name, model, what to feed it; then a formula, or, where no plan runs such work, the parts and how many outputs there are."""
+    """Name, model, what to feed it; then a formula, or, where no plan runs such work, the parts or the words of the refusal, and how
+    many outputs there are."""
     for cases in CASES:
         for name, op, inputs, attributes, *more in cases(rng):
             outputs = more[1] if len(more) > 1 else len(more[0](*inputs)) if more else 1
