@@ -39,11 +39,15 @@ static tensor *present(expansion *x, tensor *fresh, int past, int slot) {
     return fresh == part_in(x, slot) && part_out(x, slot) ? part_do(x, "Identity", fresh, NULL) : fresh;
 }
 
-/* A window to both sides, or to the right of a query alone, is no causal one. */
-static bool has_band(const expansion *x) {
-    const bool causal = graph_attr_int(x->n, "is_causal", 0) != 0;
-    return !causal &&
-           (graph_attr_int(x->n, "left_window_size", -1) >= 0 || graph_attr_int(x->n, "right_window_size", -1) >= 0);
+/* That sees nothing to its right, however it is told. */
+static bool is_causal(const expansion *x) {
+    return graph_attr_int(x->n, "is_causal", 0) != 0 || graph_attr_int(x->n, "right_window_size", -1) == 0;
+}
+
+/* Then products of all queries and keys are more than its work. */
+static bool has_window(const expansion *x) {
+    return graph_attr_int(x->n, "left_window_size", -1) >= 0 ||
+           (!is_causal(x) && graph_attr_int(x->n, "right_window_size", -1) > 0);
 }
 
 static bool has_short_mask(const expansion *x, int64_t keys) {
@@ -68,16 +72,16 @@ static tensor *lengthened(expansion *x, tensor *mask, int64_t keys) {
 }
 
 /* What is added to scores. Which keys a query sees by their places alone, follows from attributes. */
-static tensor *bias_of(expansion *x, int64_t queries, int64_t keys, bool banded) {
+static tensor *bias_of(expansion *x, int64_t queries, int64_t keys) {
     const tensor *const like = part_in(x, QUERY);
     tensor *mask = part_in(x, MASK) ? lengthened(x, part_in(x, MASK), keys) : NULL;
     if (mask && mask->info->type == DTYPE_BOOL)
         mask = *part_make(x, &(step){.op_type = "Where",
                                      .in = {mask, part_real(x, like, "seen", 0),
                                             part_real(x, like, "hidden", hides(like->info->type))}});
-    if (!banded) return mask;
-    tensor *const band = part_table(x, "band", like->info->type, 2, (int64_t[]){queries, keys});
-    return mask ? part_do(x, "Add", mask, band) : band;
+    if (!is_causal(x)) return mask;
+    tensor *const past = part_table(x, "causal", like->info->type, 2, (int64_t[]){queries, keys});
+    return mask ? part_do(x, "Add", mask, past) : past;
 }
 
 static tensor *capped(expansion *x, tensor *scores) {
@@ -88,8 +92,7 @@ static tensor *capped(expansion *x, tensor *scores) {
 }
 
 static tensor *masked(expansion *x, const heads *h, tensor *scores) {
-    const bool banded = has_band(x) || graph_attr_int(x->n, "is_causal", 0) != 0;
-    tensor *const bias = bias_of(x, h->queries, h->keys, banded);
+    tensor *const bias = bias_of(x, h->queries, h->keys);
     return bias ? part_add(x, scores, bias) : scores;
 }
 
@@ -111,25 +114,10 @@ static bool needs_scores(const expansion *x) {
     return part_out(x, SCORES) || (told != 0 && told != in->info->type && told != DTYPE_FP32);
 }
 
-/* It stays what it is, with another mask. */
+/* It stays what it is, with a longer mask. */
 static void give_mask(expansion *x, int64_t keys) {
-    static const char *const windows[] = {"left_window_size", "right_window_size"};
-    const bool banded = has_band(x);
-    arena *const a = x->e->m->arena;
-    node *const n = &x->last;
-    tensor *const *const before = n->in, *const mask = part_in(x, MASK);
-    if (!banded && !has_short_mask(x, keys)) x->failed = true;
-    if (x->failed) return;
-    n->in = arena_array(a, tensor *, n->in_count + MASK + 1);
-    for (int k = 0; k < n->in_count; k++) n->in[k] = before[k];
-    n->in[MASK] = banded ? bias_of(x, tensor_dim(part_in(x, QUERY), -2), keys, true) : lengthened(x, mask, keys);
-    if (n->in_count <= MASK) n->in_count = MASK + 1;
-    n->attrs = arena_array(a, attr, n->attr_count);
-    n->attr_count = 0;
-    for (int k = 0; k < x->n->attr_count; k++) {
-        const attr *const own = &x->n->attrs[k];
-        if (strcmp(own->name, windows[0]) != 0 && strcmp(own->name, windows[1]) != 0) n->attrs[n->attr_count++] = *own;
-    }
+    if (!has_short_mask(x, keys)) x->failed = true;
+    if (!x->failed) x->last.in[MASK] = lengthened(x, part_in(x, MASK), keys);
 }
 
 /* Heads that share keys are rows of one product. */
@@ -153,6 +141,7 @@ void take_scores(expansion *x) {
         give_mask(x, total);
         return;
     }
+    if (has_window(x)) x->failed = true;
     tensor *const query = by_heads(x, QUERY, "q_num_heads"),
                   *const key = present(x, by_heads(x, KEY, "kv_num_heads"), PAST_KEYS, KEY),
                   *const val = present(x, by_heads(x, VALUE, "kv_num_heads"), PAST_VALUES, VALUE);

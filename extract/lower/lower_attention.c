@@ -73,7 +73,8 @@ void lower_attention(work *w) {
     a.past = cost_dim(past, 2);
     a.kv_len = checked_add(a.kv_len, a.past);
     if (lengths && !past) a.past = -1; /* the cache is one of the operands; the queries are its last rows */
-    const bool causal = graph_attr_int(n, "is_causal", 0) != 0;
+    const int64_t left = graph_attr_int(n, "left_window_size", -1), right = graph_attr_int(n, "right_window_size", -1);
+    const bool causal = graph_attr_int(n, "is_causal", 0) != 0 || right == 0;
     a.mask = causal    ? (mask || lengths ? "causal+padding" : "causal")
              : mask    ? "additive"
              : lengths ? "lengths"
@@ -82,7 +83,6 @@ void lower_attention(work *w) {
     attention_share_cache(w, (const tensor *const[2]){past, past ? cost_in(w, 5) : NULL},
                           checked_sub(a.kv_len, past ? a.past : 0), a.kv_len);
     cost_boundary(w);
-    const int64_t left = graph_attr_int(n, "left_window_size", -1), right = graph_attr_int(n, "right_window_size", -1);
     if (left >= 0 && (causal || right >= 0)) a.window = checked_add(left, causal ? 1 : checked_add(right, 1));
     cost_set_attention(w, &a);
     if (flex) w->rec.what = "flex";

@@ -228,19 +228,21 @@ def attentions(rng):
 
     b, h, g, s, t, d = 2, 4, 2, 3, 6, 8
     for packed, mode, cap, past, kind in ((0, 0, 0, 0, "float"), (0, 1, 2, 0, "none"), (1, 2, 2, 1, "float"), (1, 3, 0, 0, "bool"), (0, 3, 0, 1, "none"),
-                                          (0, None, 0, 0, "short"), (1, None, 0, 1, "short bool"), (1, None, 0, 0, "band")):
+                                          (0, None, 0, 0, "short"), (1, None, 0, 1, "short bool"), (1, None, 0, 0, "band"), (0, None, 0, 1, "left"),
+                                          (0, 0, 0, 0, "band"), (0, 0, 0, 0, "left")):
         q, k, v = (normal(rng, *([b, n, n_heads * d] if packed else [b, n_heads, n, d])) for n, n_heads in ((s, h), (t, g), (t, g)))
         before = [normal(rng, b, g, 5, d) if past else None for _ in range(2)]
         long = t + 5 * past - 2 * ("short" in kind)
-        mask = None if kind in ("none", "band") else rng.random((s, long)) < 0.6 if "bool" in kind else normal(rng, s, long)
+        mask = None if kind in ("none", "band", "left") else rng.random((s, long)) < 0.6 if "bool" in kind else normal(rng, s, long)
         if mask is not None and mask.dtype == bool:
             mask[:, 0] = True
         told = {"softcap": float(cap)} | ({"q_num_heads": h, "kv_num_heads": g} if packed else {})
-        parts = {"short": ["move:pad", "attention:additive"], "short bool": ["move:pad", "attention:additive"], "band": ["attention:additive"]}.get(kind)
-        told |= {"left_window_size": 1, "right_window_size": 2} if kind == "band" else {}
+        parts = {"short": ["move:pad", "attention:additive"], "short bool": ["move:pad", "attention:additive"], "band": ["attention:none"],
+                 "left": ["attention:causal"]}.get(kind)
+        told |= {"left_window_size": 1, "right_window_size": 2 if kind == "band" else 0} if kind in ("band", "left") else {}
         yield (f"Attention, packed {packed}, mode {mode}, cap {cap}, past {past}, mask {kind}", "Attention", [q, k, v, mask, *before],
                told | ({} if mode is None else {"qk_matmul_output_mode": mode}),
-               *([parts, 3] if parts else [lambda *t, mode=mode, cap=cap: made(*t, heads=h, groups=g, mode=mode, cap=cap)]))
+               *([parts, 3 if mode is None else 4] if parts else [lambda *t, mode=mode, cap=cap: made(*t, heads=h, groups=g, mode=mode, cap=cap)]))
 
 
 def others(rng):
