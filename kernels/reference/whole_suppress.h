@@ -13,6 +13,7 @@ typedef struct whole_suppress_problem {
     int64_t images, classes, count, most; /* count: of boxes */
     int centred;
     float overlap, threshold;
+    unsigned char *gone; /* room for a flag of each score: its box is kept or given up */
 } whole_suppress_problem;
 
 /* want and spread: [images * classes * most, 3] */

@@ -48,8 +48,8 @@ static int64_t grain(const void *context, const scout_op *op, uint32_t output) {
 }
 
 static size_t scratch(const void *context, const scout_op *op) {
-    (void)context, (void)op;
-    return RUN;
+    const state *s = context;
+    return s->suppresses ? (size_t)suppress_problem_of(op).boxes * sizeof(bool) / sizeof(double) + 1 : RUN;
 }
 
 /* All that any of the reductions needs of a row. */
@@ -199,7 +199,7 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
         return SCOUT_OK;
     }
     if (s->suppresses) {
-        cpu_reference_suppress(op, tensors, want, spread);
+        cpu_reference_suppress(op, tensors, want, spread, (bool *)room);
         return SCOUT_OK;
     }
     for (int64_t k = 0; s->along && k < count; k++) {

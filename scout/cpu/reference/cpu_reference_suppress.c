@@ -1,28 +1,23 @@
 /* The best box that overlaps none of those that are kept already, as often as there may be one. */
 #include "scout/cpu/reference/cpu_reference_suppress.h"
 
-#include <stdbool.h>
-
-static bool stays(const suppress_problem *p, const float *boxes, int64_t k, const double *rows, int64_t kept) {
-    const suppress_box its = suppress_box_of(boxes + 4 * k, p->centred);
-    for (int64_t r = 0; r < kept; r++) {
-        const suppress_box other = suppress_box_of(boxes + 4 * (int64_t)rows[3 * r + 2], p->centred);
-        if ((int64_t)rows[3 * r + 2] == k || suppress_overlaps(&other, &its, p->overlap)) return false;
-    }
-    return true;
-}
-
 /* -1: none. */
-static int64_t best_of(const suppress_problem *p, const float *boxes, const float *scores, const double *rows,
-                       int64_t kept) {
+static int64_t best_of(const suppress_problem *p, const float *scores, const bool *gone) {
     int64_t best = -1;
     for (int64_t k = 0; k < p->boxes; k++)
-        if (scores[k] > p->threshold && (best < 0 || scores[k] > scores[best]) && stays(p, boxes, k, rows, kept))
-            best = k;
+        if (!gone[k] && scores[k] > p->threshold && (best < 0 || scores[k] > scores[best])) best = k;
     return best;
 }
 
-void cpu_reference_suppress(const scout_op *op, void *const *tensors, double *want, double *spread) {
+static void give_up(const suppress_problem *p, const float *boxes, int64_t best, bool *gone) {
+    const suppress_box its = suppress_box_of(boxes + 4 * best, p->centred);
+    for (int64_t k = 0; k < p->boxes; k++) {
+        const suppress_box other = suppress_box_of(boxes + 4 * k, p->centred);
+        if (k == best || suppress_overlaps(&its, &other, p->overlap)) gone[k] = true;
+    }
+}
+
+void cpu_reference_suppress(const scout_op *op, void *const *tensors, double *want, double *spread, bool *gone) {
     const suppress_problem p = suppress_problem_of(op);
     const int64_t lists = p.images * p.classes;
     double *rows = want;
@@ -32,9 +27,11 @@ void cpu_reference_suppress(const scout_op *op, void *const *tensors, double *wa
         const float *boxes = (const float *)tensors[SUPPRESS_BOXES] + image * p.boxes * 4;
         const float *scores = (const float *)tensors[SUPPRESS_SCORES] + list * p.boxes;
         int64_t kept = 0, best;
-        while (kept < p.most && (best = best_of(&p, boxes, scores, rows, kept)) >= 0) {
+        memset(gone, 0, (size_t)p.boxes * sizeof *gone);
+        while (kept < p.most && (best = best_of(&p, scores, gone)) >= 0) {
             double *const row = rows + 3 * kept++;
             row[0] = (double)image, row[1] = (double)(list % p.classes), row[2] = (double)best;
+            give_up(&p, boxes, best, gone);
         }
         rows += 3 * kept;
     }

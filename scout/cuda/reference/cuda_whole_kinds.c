@@ -72,16 +72,23 @@ static scout_answer along(scout_device *device, const scout_op *op, void *const 
 static scout_answer suppress(scout_device *device, const scout_op *op, void *const *tensors, double *want,
                              float *spread, scout_why *why) {
     const suppress_problem p = suppress_problem_of(op);
-    const whole_suppress_problem w = {.boxes = tensors[SUPPRESS_BOXES],
-                                      .scores = tensors[SUPPRESS_SCORES],
-                                      .images = p.images,
-                                      .classes = p.classes,
-                                      .count = p.boxes,
-                                      .most = p.most,
-                                      .centred = p.centred,
-                                      .overlap = p.overlap,
-                                      .threshold = p.threshold};
-    return cuda_device_answer(whole_suppress(&w, want, spread, device->stream), "computing which boxes are kept", why);
+    whole_suppress_problem w = {.boxes = tensors[SUPPRESS_BOXES],
+                                .scores = tensors[SUPPRESS_SCORES],
+                                .images = p.images,
+                                .classes = p.classes,
+                                .count = p.boxes,
+                                .most = p.most,
+                                .centred = p.centred,
+                                .overlap = p.overlap,
+                                .threshold = p.threshold};
+    static const char *const doing = "computing which boxes are kept";
+    void *gone = NULL;
+    scout_answer answer = cuda_device_alloc(device, (uint64_t)(p.images * p.classes * p.boxes), &gone, why);
+    w.gone = gone;
+    if (answer == SCOUT_OK) answer = cuda_device_answer(whole_suppress(&w, want, spread, device->stream), doing, why);
+    if (answer == SCOUT_OK) answer = cuda_device_wait(device, doing, why);
+    if (answer != SCOUT_LOST) cuda_device_release(device, gone);
+    return answer;
 }
 
 static scout_answer matrix(scout_device *device, const scout_op *op, void *const *tensors, double *want, float *spread,
