@@ -182,7 +182,7 @@ SAYS = [
     ("block table, blocks down", 21, [("GatherBlockQuantized", [x(10, 32, 8, dtype=np.int8), x(6, dtype=np.int64), x(10, 1, 8)], 1, dict(block_size=32, quantize_axis=-2), MS)],
      "embedding", dict(weight_dtype="int8", quantize_axis=1)),
     ("nms", 21, [("NonMaxSuppression", [x(2, 9, 4), x(2, 5, 9), c(3, np.int64), c(0.5, np.float32), c(0.25, np.float32)], 1, {}, "")],
-     "reduce", dict(shape=[30, 3], channels=5, iou_threshold=0.5, threshold=0.25)),
+     "reduce", dict(shape=[30, 3], channels=5, iou_threshold=0.5, threshold=0.25, flops=2 * 5 * 9 * (10 + 4))),
     ("nms by data", 21, [("NonMaxSuppression", [x(2, 9, 4), x(2, 5, 9), c(3, np.int64), x(1)], 1, {}, "")],
      "reduce", dict(channels=5, iou_threshold=None, threshold=None)),
     ("random", 21, [("RandomUniformLike", [x(2, 9)], 1, dict(low=2.0, high=3.0, seed=4.5), "")],
