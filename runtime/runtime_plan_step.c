@@ -5,6 +5,7 @@
 #include "common/checked.h"
 #include "scout/kinds/kinds.h"
 #include "scout/op/elementwise.h"
+#include "scout/op/random.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,6 +36,12 @@ static bool elementwise_is_told(const oprec *rec) {
     return true;
 }
 
+/* The kernels here count from one place on, so each node and each launch would have the same numbers. */
+static bool is_random(const oprec *rec) {
+    const scout_op op = {.size = sizeof op, .kind = SCOUT_ELEMENTWISE, .what = rec->what};
+    return rec->kind == OP_ELEMENTWISE && random_how_of(&op) != RANDOM_HOWS;
+}
+
 /* What the kernels here do otherwise than a model may mean it. */
 static const struct {
     op_kind kind;
@@ -50,6 +57,7 @@ static int32_t check_record(const scout_run_plan *plan, int occurrence, scout_ru
     const opfield *quant = oprec_field(&o->rec, "quant");
     if (at->times != 1 || (o->rec.kind == OP_MOVE && o->rec.what && strcmp(o->rec.what, "control") == 0))
         return refuse(plan, occurrence, error, "loops and branches are not run here");
+    if (is_random(&o->rec)) return refuse(plan, occurrence, error, "only chance decides what it makes");
     if (o->skip_code) return refuse(plan, occurrence, error, o->skip_text);
     if (quant && strcmp(quant->text, "qdq") == 0)
         return refuse(plan, occurrence, error, "ops.json does not tell the scales of quantised work");

@@ -39,7 +39,6 @@ MOST_BYTES = 150 << 20  # of weights that are made here
 # Of the size of an output, by the type that is coarsest in the model.
 CLOSE = {np.dtype(np.float16): 1e-2}
 INDEXED = {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter", "OneHot", "RoiAlign"}
-RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
 
 def close_of(values, launches=1):
@@ -333,7 +332,7 @@ def check_random(tally, library, program, graphs):
     for k in range(graphs):
         g = random_graphs.grown([5, k])
         for node in g.nodes:
-            if node.domain == "" and node.op_type not in RANDOM:  # other generators have other numbers
+            if node.domain == "":
                 if os.environ.get("VERBOSE"):
                     print(k, node.op_type, node.name, flush=True)
                 check_node(tally, library, program, g, node, counts)

@@ -221,6 +221,8 @@ static void what_is_not_told_is_refused(void) {
         {"[3, \"0000", "[0, \"0000", SCOUT_RUN_INVALID, "tensor 0 is no constant"},
         {"\"what\": \"sub\"", "\"what\": \"rise\"", SCOUT_RUN_UNSUPPORTED,
          "node minus: the operator rise is not covered"},
+        {"\"what\": \"sub\"", "\"what\": \"randomnormallike\"", SCOUT_RUN_UNSUPPORTED,
+         "node minus: only chance decides what it makes"},
         {"\"cuts\": []", "\"cuts\": [], \"unmade\": [\"x\", \"w\"]", SCOUT_RUN_UNSUPPORTED,
          "tensor x: it is an output that no operation makes"},
         {"\"cuts\": []", "\"cuts\": [], \"unmade\": [3]", SCOUT_RUN_INVALID, "an output is not a name"},
