@@ -378,7 +378,7 @@ typedef struct scout_device_api {
     int32_t (*count)(scout_why *why);
     scout_answer (*identify)(int32_t ordinal, scout_identity *out, scout_why *why);
     scout_answer (*open)(int32_t ordinal, scout_device **out, scout_why *why);
-    void (*close)(scout_device *device);
+    void (*close)(scout_device *device); /* not called where has_graphs and the process ends in order */
 
     scout_answer (*memory)(scout_device *device, uint64_t *free_bytes, uint64_t *total_bytes, scout_why *why);
     scout_answer (*alloc)(scout_device *device, uint64_t bytes, void **out, scout_why *why); /* 512-byte aligned */

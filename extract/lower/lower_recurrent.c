@@ -92,8 +92,8 @@ void lower_recurrent(work *w) {
     opcost_recurrent(&w->rec);
 }
 
-/* [B, H, S, D]; three-dimensional inputs hold the heads in their last dimension, so of several heads and tokens they lie
- * as no record says. */
+/* [B, H, S, D]; three-dimensional inputs hold the heads in their last dimension, so of several heads and tokens they
+ * lie as no record says. */
 void lower_rotary(work *w) {
     const node *n = w->node;
     const bool gemma = strcmp(n->op_type, "GemmaRotaryEmbedding") == 0;

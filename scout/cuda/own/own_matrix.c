@@ -1,5 +1,5 @@
 /* matrix_pass as a candidate: determinants and inverses of small matrices (scout/op/matrix.h). */
-#include "kernels/pass/matrix_kernels.h"
+#include "kernels/rows/matrix_kernels.h"
 #include "scout/cuda/own/own.h"
 #include "scout/op/matrix.h"
 

@@ -1,6 +1,6 @@
 /* Determinants and inverses of small matrices by elimination with pivots: a warp for each matrix, which lies in shared
  * memory. A lane has every 32nd column. */
-#include "kernels/pass/matrix_kernels.h"
+#include "kernels/rows/matrix_kernels.h"
 
 #include "kernels/pass/pass.cuh"
 
