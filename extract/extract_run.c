@@ -62,12 +62,21 @@ static dtype precision_type(const char *precision) {
     return !precision || strcmp(precision, "model") == 0 ? DTYPE_NONE : dtype_from_name(precision);
 }
 
+static void recognise(run *r, model *m, worklist *list) {
+    show_stage(r, "listing operations");
+    work_list(list, m, precision_type(r->options->precision));
+    show_stage(r, "recognising patterns");
+    match_all(list);
+}
+
 static const catalog *catalogue(run *r, model *m) {
     worklist list;
-    show_stage(r, "listing operations");
-    work_list(&list, m, precision_type(r->options->precision));
-    show_stage(r, "recognising patterns");
-    match_all(&list);
+    recognise(r, m, &list);
+    for (int64_t k = 0; k < m->node_count; k++) {
+        work *const w = work_of(&list, m->nodes[k]);
+        m->nodes[k]->attends = w->owner && work_top(w)->rec.kind == OP_ATTENTION;
+    }
+    if (expand_products(m)) recognise(r, m, &list);
     show_stage(r, "merging equal operations");
     collect_branches(&list);
     catalog *c = collect(&list);

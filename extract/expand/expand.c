@@ -13,7 +13,8 @@ typedef struct operator_row {
     enum {
         WHEN_KNOWN, /* as it stands it is open where its shapes are known: something else of it does not fit */
         PROJECTS,   /* always: its inputs are those of no attention as long as it is not taken apart */
-        STAYS       /* never: then it is one work */
+        STAYS,      /* never: then it is one work */
+        LATE        /* never, and behind the first search for patterns: an attention may be made of it as it is */
     } open;
 } operator_row;
 
@@ -48,8 +49,8 @@ static const operator_row operators[] = {
     {"EmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
     {"EngramGate", "com.microsoft", take_engram_gate, STAYS},
     {"EyeLike", "", take_eye, STAYS},
-    {"FusedMatMul", "com.microsoft", take_product, STAYS},
-    {"FusedMatMulActivation", "com.microsoft", take_product, STAYS},
+    {"FusedMatMul", "com.microsoft", take_product, LATE},
+    {"FusedMatMulActivation", "com.microsoft", take_product, LATE},
     {"GatedAdd", "com.microsoft", take_gated_add, STAYS},
     {"GatedRMSNorm", "com.microsoft", take_gated_norm, STAYS},
     {"GatedRelativePositionBias", "com.microsoft", take_gated_position_bias, STAYS},
@@ -62,11 +63,11 @@ static const operator_row operators[] = {
     {"LinearAttention", NULL, take_linear_attention, STAYS},
     {"LinearAttentionGate", "com.microsoft", take_linear_gate, STAYS},
     {"MRotaryEmbedding", "com.microsoft", take_streams_rotary, STAYS},
-    {"MatMul", "", take_product, STAYS},
+    {"MatMul", "", take_product, LATE},
     {"MatMulBlockQuantizedFp8Weight", "com.microsoft", take_block_product, STAYS},
-    {"MatMulInteger", "", take_product, STAYS},
-    {"MatMulInteger16", "com.microsoft", take_product, STAYS},
-    {"MatMulIntegerToFloat", "com.microsoft", take_product, STAYS},
+    {"MatMulInteger", "", take_product, LATE},
+    {"MatMulInteger16", "com.microsoft", take_product, LATE},
+    {"MatMulIntegerToFloat", "com.microsoft", take_product, LATE},
     {"MatMulNBitsMlp", "com.microsoft", take_packed_gate, STAYS},
     {"MatMulNBitsQkv", "com.microsoft", take_packed_projections, STAYS},
     {"MaxUnpool", "", take_max_unpool, STAYS},
@@ -83,7 +84,7 @@ static const operator_row operators[] = {
     {"QEmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
     {"QLinearConcat", "com.microsoft", take_byte_concat, STAYS},
     {"QLinearLeakyRelu", "com.microsoft", take_byte_leaky_relu, STAYS},
-    {"QLinearMatMul", "", take_product, STAYS},
+    {"QLinearMatMul", "", take_product, LATE},
     {"QLinearReduceMean", "com.microsoft", take_byte_mean, STAYS},
     {"QLinearSigmoid", "com.microsoft", take_byte_sigmoid, STAYS},
     {"QLinearSoftmax", "com.microsoft", take_byte_softmax, STAYS},
@@ -113,7 +114,7 @@ static const operator_row operators[] = {
     {"SoftmaxCrossEntropyLoss", "", take_softmax_loss, STAYS},
     {"TensorScatter", "", take_tensor_scatter, STAYS},
     {"TorchEmbedding", "com.microsoft", take_torch_embedding, STAYS},
-    {"TransposeMatMul", "com.microsoft", take_product, STAYS},
+    {"TransposeMatMul", "com.microsoft", take_product, LATE},
     {"UnfoldTensor", "com.microsoft", take_unfold, STAYS},
     {"WordConvEmbedding", "com.microsoft", take_words, STAYS},
 };
@@ -160,7 +161,7 @@ static void open_parts(const expansion *x, const char *why) {
 }
 
 /* A file that asks for more than its size justifies is refused; that it can be read at all goes before its parts. */
-static bool has_room(const arena *a, const operator_row *row) { return row->open != STAYS || a->used < a->limit / 2; }
+static bool has_room(const arena *a, const operator_row *row) { return row->open < STAYS || a->used < a->limit / 2; }
 
 static void expand(expander *e, node *n, const operator_row *row) {
     if (!has_room(e->m->arena, row)) return;
@@ -171,7 +172,7 @@ static void expand(expander *e, node *n, const operator_row *row) {
     const bool blank = tensor_rank(part_out(&x, 0)) < 0;
     x.failed = blank || part_out(&x, 0)->info->val; /* what is known is no work */
     row->take(&x);
-    if (x.failed && row->open != STAYS && (row->open == PROJECTS || !blank)) {
+    if (x.failed && row->open < STAYS && (row->open == PROJECTS || !blank)) {
         n->whole = true;
         if (!n->unresolved) n->unresolved = "one of its parts does not fit, or is not known";
     }
@@ -191,8 +192,9 @@ static const operator_row *row_named(const char *domain, const char *op_type) {
     return NULL;
 }
 
-static const operator_row *row_of(const node *n) {
-    return n->def && !n->misfit ? row_named(n->domain, n->op_type) : NULL;
+static const operator_row *row_of(const node *n, bool late) {
+    const operator_row *row = n->def && !n->misfit && !n->attends ? row_named(n->domain, n->op_type) : NULL;
+    return row && (row->open == LATE) == late ? row : NULL;
 }
 
 bool expand_takes(const char *domain, const char *op_type) { return row_named(domain, op_type); }
@@ -215,16 +217,21 @@ static void keep_order(expander *e) {
     graph_link_users(m);
 }
 
-void expand_model(model *m) {
+static bool expand_rows(model *m, bool late) {
     expander e = {.m = m, .tensor_cap = (size_t)m->tensor_count};
     int64_t first = 0;
-    while (first < m->node_count && !row_of(m->nodes[first])) first++;
-    if (first == m->node_count) return;
+    const int64_t count = m->node_count;
+    while (first < count && !row_of(m->nodes[first], late)) first++;
+    if (first == count) return false;
     map_init(&e.names, m->arena);
-    for (int64_t k = 0; k < m->node_count; k++) {
-        const operator_row *row = row_of(m->nodes[k]);
+    for (int64_t k = 0; k < count; k++) {
+        const operator_row *row = row_of(m->nodes[k], late);
         if (row) expand(&e, m->nodes[k], row);
         keep(&e, m->nodes[k]);
     }
     keep_order(&e);
+    return m->node_count > count;
 }
+
+void expand_model(model *m) { expand_rows(m, false); }
+bool expand_products(model *m) { return expand_rows(m, true); }

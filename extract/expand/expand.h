@@ -7,4 +7,7 @@
  * last of its parts; the others stand before it and have its name and their operator's. A node of which something is
  * not known, or does not fit, keeps its inputs and is marked as whole. */
 void expand_model(model *m);
+/* Of products whose batches broadcast in part, those that no attention was made of (`attends`). Whether there were any:
+ * then the nodes are others. */
+bool expand_products(model *m);
 bool expand_takes(const char *domain, const char *op_type); /* where its shapes are known */

@@ -132,21 +132,13 @@ static bool is_plain(const expansion *x, const struct product *of) {
     return plain;
 }
 
-/* Heads that share keys or values, which are known as a part of an attention as they stand. */
-static bool is_of_heads(const batches *b, tensor *const sides[SIDES]) {
-    const int last = b->rank - 1;
-    const bool alike = b->rank > 1 && tensor_rank(sides[LEFT]) == tensor_rank(sides[RIGHT]);
-    return alike && shares(b, last) && part_beside_softmax(b->x);
-}
-
 void take_product(expansion *x) {
     const struct product *of = graph_row(products, sizeof products / sizeof *products, sizeof *products, x->n->op_type);
     tensor *const sides[SIDES] = {part_in(x, 0), part_in(x, of->right)}, *const out = part_out(x, 0);
     batches b = {.x = x};
     step product = {.domain = x->n->domain, .op_type = x->n->op_type};
     x->failed = x->failed || !read_batches(&b, sides) || tensor_count(out) == 0 ||
-                !(is_partial(&b, LEFT, b.rank) || is_partial(&b, RIGHT, b.rank)) || !is_plain(x, of) ||
-                is_of_heads(&b, sides);
+                !(is_partial(&b, LEFT, b.rank) || is_partial(&b, RIGHT, b.rank)) || !is_plain(x, of);
     if (x->failed) return;
     set_order(&b, sides[LEFT], sides[RIGHT]);
     part_like_node(x, &product);

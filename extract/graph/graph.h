@@ -91,9 +91,10 @@ struct node {
     graph *home;
     const char *unresolved; /* why its outputs are not exactly known; NULL: resolved */
     bool unknown;           /* operator not in the table */
-    bool misfit; /* its inputs or attributes contradict each other, which behind an inexact input is no error */
-    bool made;   /* a part that expand/ made: it is in no file */
-    bool whole;  /* several operations in one, which expand/ could not take apart: no work is told of it */
+    bool misfit;  /* its inputs or attributes contradict each other, which behind an inexact input is no error */
+    bool made;    /* a part that expand/ made: it is in no file */
+    bool attends; /* an attention was made of it and others */
+    bool whole;   /* several operations in one, which expand/ could not take apart: no work is told of it */
 };
 
 /* The main graph, or the body of an If, Loop, Scan or SequenceMap. */

@@ -44,7 +44,7 @@ static void work_lower(worklist *list, node *n) {
     work *w = work_new(list, n);
     w->nodes = &w->node;
     w->node_count = 1;
-    if (!n->def || n->unknown || n->misfit) { /* a misfit's attributes are not to be trusted */
+    if (!n->def || n->misfit) { /* a misfit's attributes are not to be trusted */
         w->rec.kind = OP_UNKNOWN;
         w->rec.what = graph_operator(w->arena, n);
     } else if (work_is_folded(list, n)) {

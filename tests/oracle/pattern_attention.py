@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pattern_graph import BOOL, FLOAT, INT64, Graph, expect
+from pattern_graph import BOOL, FLOAT, INT64, Graph, expect, expect_none
 
 B, H, S, D = 2, 4, 48, 16
 SCALE = 1 / math.sqrt(D)
@@ -286,6 +286,20 @@ def grouped_broadcast(kv=2):
     return g.out(g.reshape(g.MatMul(g.Softmax(s, axis=-1), v), B, H, S, D))
 
 
+def grouped_reshaped(kv=2):
+    """By broadcast, where the scores have all heads beside each other until values come."""
+    g = Graph()
+    q, k, v = g.input([B, kv, H // kv, S, D]), g.input([B, kv, 1, D, S]), g.input([B, kv, 1, S, D])
+    s = g.Add(g.reshape(g.MatMul(q, k), B, H, S, S), g.input([B, 1, S, S]))
+    return g.out(g.MatMul(g.reshape(g.Softmax(s, axis=-1), B, kv, H // kv, S, S), v))
+
+
+def shared_by_batches(*batch):
+    g = Graph()
+    q, k, v = g.input([*batch, H, S, D]), g.input([1, *batch[1:], H, D, S]), g.input([1, *batch[1:], H, S, D])
+    return g.out(g.MatMul(g.Softmax(g.MatMul(q, k), axis=-1), v))
+
+
 def multi_query():
     g = Graph()
     s = g.Mul(g.MatMul(heads(g), g.Transpose(heads(g, h=1), perm=[0, 1, 3, 2])), SCALE)
@@ -370,6 +384,10 @@ def check(tally):
                 tally.check(want <= entry["bytes_read"] <= want + 64, f"{name}: reads {entry['bytes_read']}, should be {want}")
     expect(tally, "repeated before the split", grouped_before_split(), "attention", **(usual | {"kv_heads": 2}))
     expect(tally, "grouped by broadcast", grouped_broadcast(), "attention", **(usual | {"kv_heads": 2}))
+    unscaled = {"scale": 1.0}
+    expect(tally, "grouped by broadcast, scores by heads", grouped_reshaped(), "attention", **(usual | unscaled | {"kv_heads": 2}))
+    for batch in ((B,), (B, 3)):
+        expect_none(tally, f"keys that {batch[0]} of {batch} share", shared_by_batches(*batch), *LEFT_OVER, "move:expand")
     expect(tally, "multi-query by broadcast", multi_query(), "attention", **(usual | {"kv_heads": 1}))
     expect(tally, "decode", decode(), "attention", shape=[B, H, 1, D], kv_heads=2, kv_len=65, mask="additive",
            mask_shape=[B, 1, 1, 65], absent=LEFT_OVER)

@@ -23,6 +23,7 @@ static void expand(void) {
         g->nodes[g->node_count++] = b.nodes[k];
     }
     expand_model(&b.model);
+    expand_products(&b.model);
 }
 
 static void is_node(int64_t k, const char *op_type, const char *name) {
@@ -172,18 +173,25 @@ static void batches_that_broadcast_in_part(void) {
     }
 }
 
-/* A softmax says that they may be those of an attention, on whichever side of a sum they stand. */
-static void heads_that_share_keys_stay(void) {
-    for (int soft = 0; soft < 2; soft++) {
+static void products_of_an_attention_stay(void) {
+    for (int attends = 0; attends < 2; attends++) {
         bench_begin();
-        tensor *scores = f(DIMS(2, 4, 3, 6));
-        NODE("", "MatMul", scores, f(DIMS(2, 4, 3, 5)), f(DIMS(2, 1, 5, 6)));
-        tensor *sum = NODE("", "Add", f(DIMS(2, 4, 3, 6)), f(DIMS(1, 1, 3, 6)), scores)->out[0];
-        NODE("", soft ? "Softmax" : "Relu", f(DIMS(2, 4, 3, 6)), sum);
+        node *n = NODE("", "MatMul", f(DIMS(2, 4, 3, 6)), f(DIMS(2, 4, 3, 5)), f(DIMS(2, 1, 5, 6)));
+        n->attends = attends != 0;
         expand();
-        UNIT_INT(b.model.node_count, soft ? 3 : 6);
+        UNIT_INT(b.model.node_count, attends ? 1 : 4);
         bench_end();
     }
+}
+
+/* Each time nodes become works, for they do so twice where a product is taken apart. */
+static void works_are_the_same_again(void) {
+    for (int again = 0; again < 2; again++) {
+        if (again == 0) bench_begin();
+        node *n = again ? b.nodes[0] : NODE("com.microsoft", "SparseAttention", f(DIMS(2, 5, 16)), f(DIMS(2, 5, 16)));
+        bench_shape(bench_lower(n, DTYPE_NONE), 3, (const int64_t[]){2, 5, 16});
+    }
+    bench_end();
 }
 
 /* What the graph says of an output, the last part has to make. */
@@ -479,7 +487,8 @@ int main(void) {
     UNIT_RUN(a_part_that_makes_something_else_is_none);
     UNIT_RUN(operators_of_one_name_have_a_row_each);
     UNIT_RUN(batches_that_broadcast_in_part);
-    UNIT_RUN(heads_that_share_keys_stay);
+    UNIT_RUN(products_of_an_attention_stay);
+    UNIT_RUN(works_are_the_same_again);
     UNIT_RUN(experts_get_as_many_tokens_each);
     UNIT_RUN(experts_that_do_not_fit_stay);
     UNIT_RUN(a_loss_is_the_score_of_its_target);
