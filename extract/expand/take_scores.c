@@ -71,14 +71,20 @@ static tensor *lengthened(expansion *x, tensor *mask, int64_t keys) {
         x, &(step){.op_type = "Pad", .in = {mask, part_numbers(x, "pads", 2 * (int64_t)rank, pads), hidden}});
 }
 
+/* A query that sees no key gets zeros, but equal shares of all values by any number: where a run decides which keys are
+ * seen, no plan may take one. */
+static tensor *bias_of_seen(expansion *x, tensor *mask) {
+    const tensor *const like = part_in(x, QUERY);
+    tensor *const hidden = part_tensor(x, arena_printf(x->e->m->arena, "%s/hidden", x->n->name), TENSOR_ASSUMED,
+                                       info_tensor(x->e->m->arena, like->info->type, 0, info_no_dims));
+    return *part_make(x, &(step){.op_type = "Where", .in = {mask, part_real(x, like, "seen", 0), hidden}});
+}
+
 /* What is added to scores. Which keys a query sees by their places alone, follows from attributes. */
 static tensor *bias_of(expansion *x, int64_t queries, int64_t keys) {
     const tensor *const like = part_in(x, QUERY);
     tensor *mask = part_in(x, MASK) ? lengthened(x, part_in(x, MASK), keys) : NULL;
-    if (mask && mask->info->type == DTYPE_BOOL)
-        mask = *part_make(x, &(step){.op_type = "Where",
-                                     .in = {mask, part_real(x, like, "seen", 0),
-                                            part_real(x, like, "hidden", hides(like->info->type))}});
+    if (mask && mask->info->type == DTYPE_BOOL) mask = bias_of_seen(x, mask);
     if (!is_causal(x)) return mask;
     tensor *const past = part_table(x, "causal", like->info->type, 2, (int64_t[]){queries, keys});
     return mask ? part_do(x, "Add", mask, past) : past;

@@ -238,7 +238,7 @@ def attentions(rng):
             mask[:, 0] = True
         told = {"softcap": float(cap)} | ({"q_num_heads": h, "kv_num_heads": g} if packed else {})
         parts = {"short": ["move:pad", "attention:additive"], "short bool": ["move:pad", "attention:additive"], "band": ["attention:none"],
-                 "left": ["attention:causal"]}.get(kind)
+                 "left": ["attention:causal"], "bool": "only data decide"}.get(kind)
         told |= {"left_window_size": 1, "right_window_size": 2 if kind == "band" else 0} if kind in ("band", "left") else {}
         yield (f"Attention, packed {packed}, mode {mode}, cap {cap}, past {past}, mask {kind}", "Attention", [q, k, v, mask, *before],
                told | ({} if mode is None else {"qk_matmul_output_mode": mode}),
