@@ -6,7 +6,7 @@
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/random.h"
 
-static const char *const known_fields[] = {"alpha", "beta", "seed", "inputs", NULL};
+static const char *const known_fields[] = {"alpha", "beta", "inputs", NULL};
 
 static bool is_float(uint32_t type) {
     return type == SCOUT_FP32 || type == SCOUT_FP64 || type == SCOUT_FP16 || type == SCOUT_BF16;

@@ -1,5 +1,6 @@
 /* Random numbers by counting (Philox4x32-10): four words of 32 bits for each counter, so that every element is known
- * from the seed and its own place. Header-only, shared by candidates of all devices and by plugins.
+ * from its own place. A seed changes no work, so all begin from one. Header-only, shared by candidates of all devices
+ * and by plugins.
  *
  * What becomes fp32, fp16 or bf16, and what a Bernoulli compares, takes the upper 24 bits of word `place % 4` of
  * counter `place / 4`. A normal number takes two neighbouring words, the one at the even place and the one at the odd
@@ -32,21 +33,19 @@ static inline random_how random_how_of(const scout_op *op) {
     return RANDOM_HOWS;
 }
 
+enum { RANDOM_KEY = 0 };
+
 typedef struct random_problem {
     random_how how;
     uint32_t from, to; /* types; from: of the probabilities of a Bernoulli */
     int64_t count;
     double alpha, beta; /* mean and scale, or least and greatest */
-    uint64_t key;       /* the bits of the seed, which ONNX has in fp32 */
 } random_problem;
 
 static inline random_problem random_problem_of(const scout_op *op) {
     const scout_tensor *y = &op->tensors[op->tensor_count - 1];
-    const float seed = (float)op_real(op, "seed", 0);
-    uint32_t bits;
-    memcpy(&bits, &seed, sizeof bits);
-    random_problem p = {random_how_of(op),      op->input, y->type, op_elements(y), op_real(op, "alpha", 0),
-                        op_real(op, "beta", 1), bits};
+    random_problem p = {random_how_of(op),     op->input, y->type, op_elements(y), op_real(op, "alpha", 0),
+                        op_real(op, "beta", 1)};
     return p;
 }
 

@@ -58,7 +58,7 @@ FAST_BODY void block_body(const random_problem *p, int64_t at, int64_t count, co
     uint32_t w[4][QUADS];
     float row[BLOCK];
     (void)from;
-    block_words((uint64_t)at / 4, p->key, w);
+    block_words((uint64_t)at / 4, RANDOM_KEY, w);
     if (p->how == RANDOM_NORMAL)
         block_normal(p, w, row);
     else
@@ -73,7 +73,7 @@ FAST_WIDTHS(block, (const random_problem *p, int64_t at, int64_t count, const vo
 static void flips(const random_problem *p, int64_t at, int64_t count, const void *from, void *to) {
     uint32_t w[4][QUADS];
     double probabilities[BLOCK];
-    block_words((uint64_t)at / 4, p->key, w);
+    block_words((uint64_t)at / 4, RANDOM_KEY, w);
     cpu_number_load(p->from, from, at, 1, count, probabilities);
     for (int64_t k = 0; k < count; k++)
         cpu_number_store(p->to, to, at + k, (double)block_fraction(w[k % 4][k / 4]) < probabilities[k]);
@@ -85,7 +85,7 @@ static void doubles(const random_problem *p, int64_t at, int64_t count, const vo
     (void)from;
     for (int64_t k = at; k < at + count; k++) {
         const bool normal = p->how == RANDOM_NORMAL;
-        random_words((uint64_t)(normal ? k : k / 2), p->key, w);
+        random_words((uint64_t)(normal ? k : k / 2), RANDOM_KEY, w);
         const int half = normal ? 0 : (int)(k % 2 * 2);
         const double first = random_fraction(w[half], w[half + 1]), second = random_fraction(w[2], w[3]);
         y[k] = normal ? p->alpha + p->beta * sqrt(-2 * log(first + 0x1p-53)) * cos(6.283185307179586 * second)

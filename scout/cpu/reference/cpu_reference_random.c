@@ -12,7 +12,7 @@ static double fraction(const uint32_t *w, int at) { return (double)(w[at] >> 8) 
 static void fractions(const random_problem *p, int64_t at, double *first, double *second) {
     const bool wide = p->how != RANDOM_BERNOULLI && p->to == SCOUT_FP64, normal = p->how == RANDOM_NORMAL;
     uint32_t w[4];
-    random_words((uint64_t)(!wide ? at / 4 : normal ? at : at / 2), p->key, w);
+    random_words((uint64_t)(!wide ? at / 4 : normal ? at : at / 2), RANDOM_KEY, w);
     const int word = (int)(!wide ? at % 4 - (normal ? at % 2 : 0) : normal ? 0 : at % 2 * 2);
     *first = wide ? random_fraction(w[word], w[word + 1]) : fraction(w, word);
     *second = wide ? random_fraction(w[2], w[3]) : fraction(w, word | 1);

@@ -21,7 +21,7 @@ static int plan_of(const scout_op *op, scout_plan *p) {
                             .count = r.count,
                             .alpha = r.alpha,
                             .beta = r.beta,
-                            .key = r.key};
+                            .key = RANDOM_KEY};
     p->y = r.how == RANDOM_BERNOULLI;
     return random_pass_fits(&p->pass);
 }

@@ -29,7 +29,7 @@ static scout_answer compute_random(scout_device *device, const scout_op *op, voi
                                     .count = r.count,
                                     .alpha = r.alpha,
                                     .beta = r.beta,
-                                    .key = r.key};
+                                    .key = RANDOM_KEY};
     return cuda_device_answer(whole_random(&p, want, spread, device->stream), "computing right random numbers", why);
 }
 

@@ -26,7 +26,7 @@ static void every_form(void) {
     for (int k = 0; k < 2 * 4 * 2; k++) {
         snprintf(text, sizeof text,
                  "{\"op\": \"elementwise\", \"what\": \"%s\", \"shape\": [3, %d], \"dtype\": \"%s\", \"alpha\": -1.5, "
-                 "\"beta\": 2.5, \"seed\": 3.25}",
+                 "\"beta\": 2.5}",
                  whats[k % 2], k / 8 ? 1 : 1367, types[k / 2 % 4]);
         check(text, 1);
     }
@@ -71,7 +71,7 @@ static void numbers_are_spread_as_they_should(void) {
     }
 }
 
-/* The first words of seed 0: 0x6627e8d5, 0xe169c58d. */
+/* The first words: 0x6627e8d5, 0xe169c58d. */
 static void references_by_hand(void) {
     cpu_built b;
     cpu_built_make(&b, "{\"op\": \"elementwise\", \"what\": \"randomuniform\", \"shape\": [2]}", 1 << 20);
