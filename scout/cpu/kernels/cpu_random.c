@@ -79,19 +79,43 @@ static void flips(const random_problem *p, int64_t at, int64_t count, const void
         cpu_number_store(p->to, to, at + k, (double)block_fraction(w[k % 4][k / 4]) < probabilities[k]);
 }
 
-static void doubles(const random_problem *p, int64_t at, int64_t count, const void *from, void *to) {
-    double *const y = to;
-    uint32_t w[4];
-    (void)from;
-    for (int64_t k = at; k < at + count; k++) {
-        const bool normal = p->how == RANDOM_NORMAL;
-        random_words((uint64_t)(normal ? k : k / 2), RANDOM_KEY, w);
-        const int half = normal ? 0 : (int)(k % 2 * 2);
-        const double first = random_fraction(w[half], w[half + 1]), second = random_fraction(w[2], w[3]);
-        y[k] = normal ? p->alpha + p->beta * sqrt(-2 * log(first + 0x1p-53)) * cos(6.283185307179586 * second)
-                      : p->alpha + first * (p->beta - p->alpha);
+/* As random_fraction has it, by conversions that all widths have. */
+FAST_BODY double wide_fraction(uint32_t high, uint32_t low) {
+    return ((double)(int32_t)(high >> 5) * 0x1p26 + (double)(int32_t)(low >> 6)) * 0x1p-53;
+}
+
+/* Two numbers of each counter. */
+FAST_BODY void wide_uniform(const random_problem *p, uint32_t w[4][QUADS], double *row) {
+    const double least = p->alpha, range = p->beta - p->alpha;
+    for (int l = 0; l < 2; l++)
+        for (int k = 0; k < QUADS; k++) row[2 * k + l] = least + wide_fraction(w[2 * l][k], w[2 * l + 1][k]) * range;
+}
+
+/* One of each. */
+FAST_BODY void wide_normal(const random_problem *p, uint32_t w[4][QUADS], double *row) {
+    for (int k = 0; k < QUADS; k++) {
+        const double first = wide_fraction(w[0][k], w[1][k]), second = wide_fraction(w[2][k], w[3][k]);
+        row[k] = p->alpha + p->beta * sqrt(-2 * log(first + 0x1p-53)) * cos(6.283185307179586 * second);
     }
 }
+
+FAST_BODY void wide_body(const random_problem *p, int64_t at, int64_t count, const void *from, void *to) {
+    const int each = p->how == RANDOM_NORMAL ? 1 : 2;
+    uint32_t w[4][QUADS];
+    double row[BLOCK];
+    (void)from;
+    for (int64_t k = 0; k < count; k += each * QUADS) {
+        block_words((uint64_t)((at + k) / each), RANDOM_KEY, w);
+        if (p->how == RANDOM_NORMAL)
+            wide_normal(p, w, row + k);
+        else
+            wide_uniform(p, w, row + k);
+    }
+    memcpy((double *)to + at, row, (size_t)count * sizeof *row);
+}
+
+FAST_WIDTHS(wide, (const random_problem *p, int64_t at, int64_t count, const void *from, void *to),
+            (p, at, count, from, to))
 
 static void share(void *context, int thread, int threads) {
     const cpu_job *j = context;
@@ -118,7 +142,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
     (void)device, (void)values, (void)needs, (void)why;
     plan->p = random_problem_of(op);
     plan->kernel = plan->p.how == RANDOM_BERNOULLI ? flips
-                   : plan->p.to == SCOUT_FP64      ? doubles
+                   : plan->p.to == SCOUT_FP64      ? FAST_WIDEST(wide, cpu_info_get())
                                                    : FAST_WIDEST(block, cpu_info_get());
     return SCOUT_OK;
 }
