@@ -95,6 +95,7 @@ void lower_gather(work *w) {
         oprec_set_int(&w->rec, "axis", axis_of(w, is_quantized(w) ? "gather_axis" : "axis", 0));
     else if (cost_shaped(index))
         oprec_set_ints(&w->rec, w->arena, "indices", index->info->rank, index->info->dims);
+    if (is_quantized(w) && cost_shaped(data)) (void)gather_set_block(w, 0, 1);
     set_index_type(w, index);
     w->rec.bytes_written = cost_bytes(w, out);
     const int64_t taken = index && cost_known(index) ? 0 : cost_bytes(w, index);

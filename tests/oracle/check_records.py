@@ -158,6 +158,10 @@ BY_INPUT = [
     ("max pool with indices", 21, [("MaxPool", [IMAGE], n, SAME, "") for n in (1, 2)]),
     ("rnn states", 21, [("LSTM", [*LSTM, *more], 1, dict(hidden_size=8), "") for more in ([], [w(1, 64)], [None, x(2, dtype=np.int32)], [None, None, x(1, 2, 8)])]),
     ("einsum sizes", 21, [("Einsum", [x(4, a, 8), x(b, 8)], 1, dict(equation="iaj,bj->bia"), "") for a, b in ((2, 6), (3, 4))]),
+    ("blocks of columns", 21, [("GatherBlockQuantized", [x(8, 32, 64, dtype=np.uint8), x(3, dtype=np.int64), x(*scales), *more], 1, dict(gather_axis=1, bits=8, **how), MS)
+                               for how, scales, more in ((dict(block_size=32, quantize_axis=2), (8, 32, 2), []), (dict(block_size=16, quantize_axis=2), (8, 32, 4), []),
+                                                         (dict(block_size=16, quantize_axis=0), (1, 32, 64), []),
+                                                         (dict(block_size=16, quantize_axis=0), (1, 32, 64), [x(1, 32, 64, dtype=np.uint8)]))]),
     ("bias softmax", 21, [("Softmax", [x(4, 8)], 1, {}, ""), ("BiasSoftmax", [x(4, 8), x(4, 8)], 1, dict(axis=1, is_inner_broadcast=1), MS)]),
 ]
 
@@ -181,6 +185,8 @@ SAYS = [
      "embedding", dict(bytes_read=6 * 64 + 6 * 8 + 6 * 2 + 48, weight_dtype="int8", zero_points=1, quantize_axis=None)),
     ("block table, blocks down", 21, [("GatherBlockQuantized", [x(10, 32, 8, dtype=np.int8), x(6, dtype=np.int64), x(10, 1, 8)], 1, dict(block_size=32, quantize_axis=-2), MS)],
      "embedding", dict(weight_dtype="int8", quantize_axis=1)),
+    ("columns in blocks", 21, [("GatherBlockQuantized", [x(8, 32, **U8), x(3, dtype=np.int64), x(1, 64)], 1, dict(block_size=16, bits=4, gather_axis=1, quantize_axis=0), MS)],
+     "move", dict(axis=1, block_size=16, quantize_axis=0, weight_dtype="int4")),
     ("nms", 21, [("NonMaxSuppression", [x(2, 9, 4), x(2, 5, 9), c(3, np.int64), c(0.5, np.float32), c(0.25, np.float32)], 1, {}, "")],
      "reduce", dict(shape=[30, 3], channels=5, iou_threshold=0.5, threshold=0.25, flops=2 * 5 * 9 * (10 + 4))),
     ("nms by data", 21, [("NonMaxSuppression", [x(2, 9, 4), x(2, 5, 9), c(3, np.int64), x(1)], 1, {}, "")],
