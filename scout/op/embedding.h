@@ -21,11 +21,12 @@ static inline embedding_problem embedding_problem_of(const scout_op *op) {
     embedding_problem p = {.rows = op->shape[0],
                            .cols = op->shape[1],
                            .table = t->dims[0],
-                           .block = op_number(op, "block_size", 0),
+                           .block = op_number(op, "block_size", 0), /* of more than a row the row is one */
                            .zeros = op_tensor(op, "zero_points"),
                            .type = t->type,
                            .index_type = op->tensors[EMBEDDING_INDICES].type,
                            .out_type = op->tensors[EMBEDDING_OUT].type};
+    if (p.block > p.cols) p.block = p.cols;
     if (p.block > 0) p.blocks = op->tensors[EMBEDDING_SCALES].dims[1];
     return p;
 }

@@ -3,6 +3,7 @@
 #include "scout/cpu/device/cpu_fill.h"
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/cpu/onednn/cpu_onednn.h"
+#include "scout/op/embedding.h"
 #include "tests/unit/cpu/cpu_built.h"
 #include "tests/unit/unit.h"
 
@@ -171,6 +172,13 @@ static void embeddings_in_blocks(void) {
     }
     check("{\"op\": \"embedding\", \"shape\": [3, 129], \"table\": 5, \"weight_dtype\": \"int8\", \"block_size\": 200}",
           1);
+    static const char longer[] = "{\"op\": \"embedding\", \"shape\": [3, 130], \"table\": 5, \"weight_dtype\": "
+                                 "\"int4\", \"block_size\": 9223372036854775807}";
+    cpu_built b;
+    check(longer, 1);
+    cpu_built_make(&b, longer, 1 << 20); /* kernels add a row's columns to it */
+    UNIT_CHECK(b.built && embedding_problem_of(&b.op).block == 130 && embedding_problem_of(&b.op).blocks == 1);
+    cpu_built_end(&b);
 }
 
 static void rotations(void) {
