@@ -6,6 +6,9 @@
 #include "scout/kinds/kind_tensors.h"
 #include "scout/op/random.h"
 
+#include <float.h>
+#include <math.h>
+
 static const char *const known_fields[] = {"alpha", "beta", "inputs", NULL};
 
 static bool is_float(uint32_t type) {
@@ -19,6 +22,13 @@ static bool is_whole(uint32_t type) {
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
         if (types[k] == type) return true;
     return false;
+}
+
+/* Mean and scale, or the least, the greatest and what lies between them. */
+static bool is_finite(const scout_op *op) {
+    const random_problem p = random_problem_of(op);
+    const double most = p.to == SCOUT_FP64 ? DBL_MAX : FLT_MAX;
+    return fabs(p.alpha) <= most && fabs(p.beta) <= most && fabs(p.beta - p.alpha) <= most;
 }
 
 bool kind_random_is(const scout_op *op) { return random_how_of(op) != RANDOM_HOWS; }
@@ -37,6 +47,7 @@ bool kind_random_build(const oprec *rec, arena *a, scout_op *out, scout_why *why
     kind_tensors to = kind_tensors_of(out, a, why);
     if (flips && !kind_tensors_add(&to, "p", SCOUT_INPUT, out->input, (int)out->rank, out->shape)) return false;
     if (!kind_tensors_add(&to, "y", SCOUT_OUTPUT, out->output, (int)out->rank, out->shape)) return false;
+    if (!is_finite(out)) return kind_tensors_refuse(why, "feature", "its random numbers have no finite range");
     out->bytes_read = flips ? (double)out->tensors[0].bytes : 0;
     out->bytes_written = (double)out->tensors[out->tensor_count - 1].bytes;
     return true;

@@ -106,6 +106,15 @@ static void what_is_no_number_is_refused(void) {
                       "type");
     cpu_built_refused("{\"op\": \"elementwise\", \"what\": \"bernoulli\", \"shape\": [4], \"out_dtype\": \"int4\"}",
                       "type");
+    static const char *const numbers[] = {"\"alpha\": \"inf\"", "\"beta\": \"nan\"", "\"beta\": 1e39",
+                                          "\"alpha\": -3e38, \"beta\": 3e38",
+                                          "\"dtype\": \"fp64\", \"alpha\": -1e308, \"beta\": 1e308"};
+    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
+        char text[200];
+        snprintf(text, sizeof text, "{\"op\": \"elementwise\", \"what\": \"randomuniform\", \"shape\": [4], %s}",
+                 numbers[k]);
+        cpu_built_refused(text, "feature");
+    }
 }
 
 int main(void) {
