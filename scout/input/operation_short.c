@@ -168,6 +168,8 @@ static void finish_conv(const operation_reader *r, oprec *rec) {
                                                      : checked_mul(out, checked_mul(cin / group, taps)));
     rec->bytes_read = checked_add(dtype_bytes(rec->type, places),
                                   dtype_bytes(rec->weight_type, checked_mul(checked_mul(cout, cin) / group, taps)));
+    if (gemm_widens((uint32_t)rec->type, (uint32_t)rec->weight_type)) /* a scale for each channel */
+        rec->bytes_read = checked_add(rec->bytes_read, dtype_bytes(rec->type, cout));
 }
 
 /* Norms of a learned scale have one, also where nothing is said of it; what else they read is told by their fields. */

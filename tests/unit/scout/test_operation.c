@@ -74,6 +74,18 @@ static void a_transformer_block(void) {
     end();
 }
 
+/* A weight of few bits beside floats comes with a scale for each channel. */
+static void what_a_convolution_reads(void) {
+    const char text[] =
+        "{\"floats\": {\"op\": \"conv\", \"shape\": [1, 16, 8, 8], \"input\": [1, 4, 8, 8], \"kernel\": [1, 1]},"
+        " \"bytes\": {\"op\": \"conv\", \"shape\": [1, 16, 8, 8], \"input\": [1, 4, 8, 8], \"kernel\": [1, 1],"
+        "  \"weight_dtype\": \"int8\"}}";
+    if (!UNIT_CHECK(read_text(text, "fp16"))) return;
+    UNIT_INT(named("floats")->rec.bytes_read, 2 * 256 + 2 * 64);
+    UNIT_INT(named("bytes")->rec.bytes_read, 2 * 256 + 64 + 2 * 16);
+    end();
+}
+
 /* A reduction writes a number for each row, a place is eight bytes, a cast writes its own type. */
 static void what_is_written(void) {
     const char text[] =
@@ -434,6 +446,7 @@ int main(void) {
     UNIT_RUN(a_transformer_block);
     UNIT_RUN(what_stands_behind_a_product_is_read);
     UNIT_RUN(a_mask_is_as_large_as_is_read);
+    UNIT_RUN(what_a_convolution_reads);
     UNIT_RUN(what_is_written);
     UNIT_RUN(fp32_unless_said);
     UNIT_RUN(names_that_are_no_file_names);
