@@ -142,6 +142,7 @@ static void keep_parts(expander *e, const expansion *x) {
         m->tensors[m->tensor_count++] = x->tensors[k];
     }
     for (int k = 0; k < x->made_count; k++) keep(e, x->made[k]);
+    e->parts += x->made_count;
 }
 
 /* Of a node that is not known well its parts are not either, whatever constants they are given. */
@@ -160,11 +161,16 @@ static void open_parts(const expansion *x, const char *why) {
     }
 }
 
-/* A file that asks for more than its size justifies is refused; that it can be read at all goes before its parts. */
-static bool has_room(const arena *a, const operator_row *row) { return row->open < STAYS || a->used < a->limit / 2; }
+/* A file that asks for more than its size justifies is refused; that it can be read at all goes before its parts, and
+ * before what is made of each of them later. */
+static bool has_room(const expander *e, const operator_row *row) {
+    enum { LATER = 4096 };
+    const arena *const a = e->m->arena;
+    return row->open < STAYS || a->used + (size_t)e->parts * LATER < a->limit / 2;
+}
 
 static void expand(expander *e, node *n, const operator_row *row) {
-    if (!has_room(e->m->arena, row)) return;
+    if (!has_room(e, row)) return;
     expansion x = {.e = e, .n = n, .last = *n};
     if (x.last.in_count < QKV) x.last.in_count = QKV; /* a packed input is alone */
     x.last.in = arena_array(e->m->arena, tensor *, x.last.in_count);

@@ -22,10 +22,14 @@ tensor *part_tensor(expansion *x, const char *name, tensor_source source, const 
     t->source = source;
     t->info = is;
     t->home = x->n->home;
-    if (x->tensor_count < MAX_TENSORS)
-        x->tensors[x->tensor_count++] = t;
-    else
+    if (x->tensor_count == MAX_TENSORS) {
         x->failed = true;
+        return t;
+    }
+    void *items = x->tensors;
+    arena_grow(x->e->m->arena, &items, &x->tensor_cap, (size_t)x->tensor_count, sizeof *x->tensors);
+    x->tensors = items;
+    x->tensors[x->tensor_count++] = t;
     return t;
 }
 
@@ -97,6 +101,9 @@ tensor *const *part_make(expansion *x, const step *s) {
         n->out[k]->producer = n;
         n->out[k]->producer_slot = k;
     }
+    void *items = x->made;
+    arena_grow(a, &items, &x->made_cap, (size_t)x->made_count, sizeof *x->made);
+    x->made = items;
     x->made[x->made_count++] = n;
     if (!x->failed) x->failed = !infer_made(x->e->m, n);
     return x->failed ? none : n->out;
@@ -242,8 +249,9 @@ void part_give(expansion *x, int slot, tensor *made) {
     tensor *given = part_out(x, slot);
     if (x->failed || !given || !made) return;
     x->failed = !info_same_shape(given->info, made->info) || given->info->type != made->info->type;
-    for (int k = 0; k < x->made_count; k++) {
-        node *n = x->made[k];
+    const node *n = NULL;
+    for (int k = x->made_count - 1; k >= 0 && n != made->producer; k--) { /* none before it reads what it makes */
+        n = x->made[k];
         for (int j = 0; j < n->in_count; j++)
             if (n->in[j] == made) n->in[j] = given;
         for (int j = 0; j < n->out_count; j++)
@@ -251,8 +259,9 @@ void part_give(expansion *x, int slot, tensor *made) {
     }
     for (int k = 0; k < x->last.in_count; k++)
         if (x->last.in[k] == made) x->last.in[k] = given;
-    int kept = 0;
-    for (int k = 0; k < x->tensor_count; k++)
-        if (x->tensors[k] != made) x->tensors[kept++] = x->tensors[k];
-    x->tensor_count = kept;
+    int at = x->tensor_count;
+    while (at > 0 && x->tensors[at - 1] != made) at--;
+    if (at == 0) return;
+    for (int k = at; k < x->tensor_count; k++) x->tensors[k - 1] = x->tensors[k];
+    x->tensor_count--;
 }

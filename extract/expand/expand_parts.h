@@ -7,8 +7,8 @@
 enum {
     STEP_INPUTS = 64,
     STEP_OUTPUTS = 4,
-    MAX_STEPS = 320,                             /* parts of one node */
-    MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2) /* and what they make, and their constants */
+    MAX_STEPS = 8192, /* parts of one node: those of training are several for each of its tensors */
+    MAX_TENSORS = MAX_STEPS * (STEP_OUTPUTS + 2) /* what they make, and their constants */
 };
 
 /* What is common to all nodes of a model. */
@@ -16,16 +16,17 @@ typedef struct expander {
     model *m;
     node **nodes; /* the model's new order */
     size_t node_cap, tensor_cap;
-    int64_t node_count;
-    map names; /* of all nodes and tensors; filled for the first node that is taken apart */
+    int64_t node_count, parts; /* parts: how many of the nodes were made here */
+    map names;                 /* of all nodes and tensors; filled for the first node that is taken apart */
 } expander;
 
 typedef struct expansion { /* of one node */
     expander *e;
     const node *n;
     node last; /* what the node becomes */
-    node *made[MAX_STEPS];
-    tensor *tensors[MAX_TENSORS];
+    node **made;
+    tensor **tensors;
+    size_t made_cap, tensor_cap;
     int made_count, tensor_count;
     bool failed;
 } expansion;

@@ -121,20 +121,16 @@ static const struct trainer {
 /* The first tensor's value is made last. */
 void take_training_step(expansion *x) {
     const struct trainer *by = graph_row(trainers, sizeof trainers / sizeof *trainers, sizeof *trainers, x->n->op_type);
-    const int count = (x->n->in_count - FIRST) / by->groups, outputs = by->groups - 1;
+    const int count = (x->n->in_count - FIRST) / by->groups;
     if (count < 1 || count > MAX_STEPS) x->failed = true;
     tensor *const rate = x->failed ? NULL : by->rate(x);
-    if (x->failed) return;
-    moved *const made = arena_array(x->e->m->arena, moved, count);
     for (int k = count - 1; k >= 0 && !x->failed; k--) {
         const moved from = {part_in(x, FIRST + k), part_in(x, FIRST + count + k), part_in(x, FIRST + 2 * count + k),
                             part_in(x, FIRST + 3 * count + k)};
-        made[k] = by->step(x, &from, rate);
-    }
-    part_end_made(x);
-    for (int k = 0; k < count && !x->failed; k++) {
-        if (k > 0) part_give(x, k, made[k].value);
-        part_give(x, count + k, made[k].first);
-        if (outputs > 2) part_give(x, 2 * count + k, made[k].second);
+        const moved made = by->step(x, &from, rate);
+        if (k == 0) part_end_made(x);
+        if (k > 0) part_give(x, k, made.value);
+        part_give(x, count + k, made.first);
+        part_give(x, 2 * count + k, made.second);
     }
 }

@@ -120,15 +120,17 @@ static void other_set_thresholds(work *w) {
 }
 
 /* Operations per element of input for what fits no other kind. Zero: it only moves (strings, images). `by_row`
- * multiplies with the logarithm of the row's length (transforms, sorting) or with the length itself (determinants). */
-typedef enum other_row { ROW_NONE, ROW_LOG, ROW_LENGTH } other_row;
+ * multiplies with the logarithm of the row's length (transforms, sorting) or with the length itself (determinants), or
+ * says that each number of all outputs counts. */
+typedef enum other_row { ROW_NONE, ROW_LOG, ROW_LENGTH, ROW_OUTPUTS } other_row;
 static const struct {
     const char *op_type;
     double each;
     other_row by_row;
 } others[] = {
-    {"DFT", 5, ROW_LOG},    {"STFT", 5, ROW_LOG},       {"TopK", 1, ROW_LOG},        {"Unique", 1, ROW_LOG},
-    {"Det", 1, ROW_LENGTH}, {"Inverse", 2, ROW_LENGTH}, {"Normalizer", 4, ROW_NONE}, {"Scaler", 2, ROW_NONE},
+    {"Adagrad", 6, ROW_OUTPUTS}, {"Adam", 6, ROW_OUTPUTS},    {"Momentum", 3, ROW_OUTPUTS}, {"DFT", 5, ROW_LOG},
+    {"STFT", 5, ROW_LOG},        {"TopK", 1, ROW_LOG},        {"Unique", 1, ROW_LOG},       {"Det", 1, ROW_LENGTH},
+    {"Inverse", 2, ROW_LENGTH},  {"Normalizer", 4, ROW_NONE}, {"Scaler", 2, ROW_NONE},
 };
 
 /* What every right result needs: the boxes of each class in order, and a test of each one. How many tests more, data
@@ -159,14 +161,17 @@ void lower_other(work *w) {
         return;
     }
     double each = 1;
+    int64_t made = out ? info_count(out->info) : 0;
+    const int64_t taken = info_count(in->info);
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
         if (strcmp(others[k].op_type, w->node->op_type) != 0) continue;
         const int64_t length = cost_dim(in, -1);
         each = others[k].each;
         if (others[k].by_row == ROW_LOG) each *= log2_of(length);
         if (others[k].by_row == ROW_LENGTH) each *= (double)length;
+        for (int o = 1; others[k].by_row == ROW_OUTPUTS && o < w->node->out_count; o++)
+            if (cost_shaped(cost_out(w, o))) made = checked_add(made, info_count(cost_out(w, o)->info));
     }
-    const int64_t taken = info_count(in->info), made = out ? info_count(out->info) : 0;
     w->rec.flops = checked_from_double((double)(taken > made ? taken : made) * each);
 }
 

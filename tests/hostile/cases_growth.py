@@ -2,9 +2,10 @@
 from case import BAD, FINE, LOOSE, ODD, OPEN, Case
 from cases_control import COND, body, call
 from seeds import w
-from wire import BOOL, INT64, Graph, blob, floats, function, graph, ints, net, node, num, value
+from wire import BOOL, INT64, Graph, blob, floats, function, graph, ints, model, net, node, num, opset, value
 
 MANY = 20000
+TRAINING = "ai.onnx.preview.training"
 RELU = node("Relu")
 
 
@@ -54,6 +55,9 @@ def tangled():
             [node("Relu", "x", "z%d" % i, name="n/Split" + ("_%d" % i if i else "")) for i in range(MANY)] +
             [node("MultiHeadAttention", "x", "y", name="n", domain="com.microsoft", num_heads=1)],
             inputs=[value("x", (2, 3, 12))]), seconds=2.0),
+        Case("steps_of_training_400", FINE, lambda: model(graph(
+            [node("Adam", "r s" + " x" * 96, " ".join("t%d_%d" % (i, k) for k in range(72)), domain=TRAINING) for i in range(400)] + [RELU],
+            [value("r", ()), value("s", (), INT64), value("x")], [value("y", None)]), [opset(17), opset(1, TRAINING)]), seconds=3.0),
         Case("projections_share_an_input_20k", FINE, lambda: net(looks("MatMul", ["x", "w"]) + [RELU], [w("w", 4, 4)], square),
              seconds=2.0),
     ]

@@ -198,7 +198,7 @@ def training(rng):
                                     ("Adam", adam, 4, ({}, {"norm": 0.1, "post": 0.2, "alpha": 0.5, "beta": 0.75})),
                                     ("Momentum", momentum, 3, ({"mode": "standard"}, {"norm": 0.1, "mode": "nesterov"}))):
         for form in forms:
-            for tensors, count in ((1, 0), (2, 3)):
+            for tensors, count in ((1, 0), (2, 3), (50, 3)):
                 told = ({"norm": 0.0, "alpha": 0.9, "beta": 0.5} if op == "Momentum" else {}) | form
                 inputs = [abs(normal(rng, 3, k + 4)) for _ in range(groups) for k in range(tensors)]
                 yield (f"{op} of {tensors} tensors, {form}", f"ai.onnx.preview.training:{op}",

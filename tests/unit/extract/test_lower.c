@@ -77,6 +77,20 @@ static void a_weight_is_seen_where_it_lies(void) {
     bench_end();
 }
 
+/* Each number that comes back, whichever tensor it is of: the rate and the count come first. */
+static void training_counts_all_tensors(void) {
+    bench_begin();
+    tensor *ins[10], *outs[6];
+    for (int k = 0; k < 10; k++)
+        ins[k] = k < 2 ? bench_tensor(DTYPE_FP32, 0, info_no_dims) : bench_tensor(DTYPE_FP32, DIMS(3, 5));
+    for (int k = 0; k < 6; k++) outs[k] = bench_tensor(DTYPE_FP32, DIMS(3, 5));
+    node *n = bench_node("ai.onnx.preview.training", "Adam", outs[0], 10, ins);
+    n->out = outs;
+    n->out_count = 6;
+    UNIT_INT(bench_lower(n, DTYPE_NONE)->rec.flops, 6 * 6 * 15);
+    bench_end();
+}
+
 static void conv_resolves_padding(void) {
     bench_begin();
     tensor *x = bench_tensor(DTYPE_FP32, DIMS(1, 4, 9, 9)), *w = bench_weight(DTYPE_FP32, DIMS(8, 2, 3, 3));
@@ -409,6 +423,7 @@ int main(void) {
     UNIT_RUN(a_weight_on_the_left_is_shared);
     UNIT_RUN(gemm_folds_transposes_and_epilogue);
     UNIT_RUN(a_weight_is_seen_where_it_lies);
+    UNIT_RUN(training_counts_all_tensors);
     UNIT_RUN(conv_resolves_padding);
     UNIT_RUN(conv_in_blocks_counts_what_is_padded);
     UNIT_RUN(blocks_are_transposes_where_nothing_is_padded);
