@@ -3,6 +3,7 @@
 #include "scout/fusion/elementwise_join.h"
 
 #include "common/checked.h"
+#include "common/dtype.h"
 #include "scout/kinds/kind_tensors.h"
 #include "scout/kinds/kinds.h"
 #include "scout/op/elementwise_chain.h"
@@ -129,7 +130,7 @@ static const char *numbers_of(arena *a, const scout_op *op, elementwise_id id) {
 static const char *type_name(uint32_t type) {
     for (size_t k = 0; elementwise_type_name_at(k).name; k++)
         if (elementwise_type_name_at(k).type == type) return elementwise_type_name_at(k).name;
-    return "none"; /* the reader refuses it */
+    return dtype_get((dtype)type)->name; /* the reader refuses it */
 }
 
 static bool add_part(joiner *j, const operation *part, elementwise_join_part *where) {

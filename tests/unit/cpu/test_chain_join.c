@@ -184,10 +184,26 @@ static void quantised_parts_are_refused(void) {
     for (int k = 0; k < 2; k++) element_drop(&parts[k]);
 }
 
+static void types_that_no_chain_holds_are_named(void) {
+    static const part two[] = {PART("add", "tensor,tensor", FP16, NONE, NULL, 0, 2, 64, 96),
+                               PART("cast", NULL, FP16, FP64, NULL, 0, 2, 64, 96)};
+    element parts[2];
+    for (int k = 0; k < 2; k++) build_part(&parts[k], &two[k]);
+    const operation *operations[] = {&parts[0].o, &parts[1].o};
+    elementwise_join_part where[2];
+    operation joined;
+    scout_why why = {"", ""};
+    UNIT_CHECK(!elementwise_join(operations, 2, &parts[0].arena, &joined, where, &why));
+    UNIT_TEXT(why.code, "type");
+    if (!UNIT_CHECK(strstr(why.text, "\"fp64](v)\"") != NULL)) printf("  %s\n", why.text);
+    for (int k = 0; k < 2; k++) element_drop(&parts[k]);
+}
+
 int main(void) {
     if (!UNIT_CHECK(element_open())) return 1;
     UNIT_RUN(joining);
     UNIT_RUN(quantised_parts_are_refused);
+    UNIT_RUN(types_that_no_chain_holds_are_named);
     element_close();
     return unit_end();
 }
