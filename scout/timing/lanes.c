@@ -722,6 +722,13 @@ static double mean_of(const double *x, int count) {
     return sum / count;
 }
 
+/* The driver knows what it draws, and of nothing that keeps its clock down. */
+static bool is_known_free(const course *c) {
+    scout_telemetry t = {.size = sizeof t, .power_w = (double)NAN};
+    c->clock->telemetry(c->clock->context, &t);
+    return t.power_w > 0 && !t.throttle_text[0];
+}
+
 /* It runs until its clock has stood still, and where power is capped for whole seconds, if these are asked for: the
  * clock goes to the lane, and how far from it the long run may be. True: for whole seconds; behind `early` are those of
  * the points that lie in what the clock is a mean of. */
@@ -754,7 +761,8 @@ static bool run_until_still(course *c, lanes_lane *l, double able_hz, slope *all
         const bool whole = now_of(c) - c->load.began_s >= LANES_WHOLE_S;
         if (over && (whole || !asked || l->still_hz >= able_hz)) break;
     }
-    const bool capped = l->still_hz < able_hz, whole = capped && asked && c->load.late_s > 0;
+    const bool low = l->still_hz < able_hz, capped = low && (asked || !is_known_free(c)),
+               whole = capped && asked && c->load.late_s > 0;
     l->held_hz = whole ? c->load.late_cycles / c->load.late_s : capped ? (1 - fall) * l->still_hz : l->still_hz;
     l->held_error = whole ? whole_error : capped ? hypot(apart, fall > 0 ? fall_error * fall : unknown_error) : apart;
     if (apart > held) l->still_hz = 0; /* what was seen last may lie anywhere between */
