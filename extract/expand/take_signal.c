@@ -37,7 +37,8 @@ static int dft_axis(const expansion *x) {
     const value *v = told ? told->info->val : NULL;
     if (is_input && told && !(v && v->n == 1 && v->i)) return -1;
     const int64_t axis = !is_input ? graph_attr_int(x->n, "axis", 1) : told ? v->i[0] : -2;
-    return (int)(axis < 0 ? axis + tensor_rank(part_in(x, 0)) : axis);
+    const int rank = tensor_rank(part_in(x, 0));
+    return axis < -rank || axis >= rank ? -1 : (int)(axis < 0 ? axis + rank : axis);
 }
 
 /* Signals of another length are cut, or end in zeros: some rows of the matrix are zero, or it has fewer. */

@@ -477,6 +477,21 @@ static void a_mask_is_applied_before_its_pool(void) {
     bench_end();
 }
 
+/* No axis is computed from one that is not there: of no tensor, and of the least number. */
+static void a_transform_along_no_axis_stays(void) {
+    static const int64_t axes[] = {INT64_MIN, INT64_MAX, -4, 3, 2, (int64_t)1 << 32};
+    for (size_t k = 0; k < sizeof axes / sizeof axes[0] + 1; k++) {
+        bench_begin();
+        node *n = NODE("", "DFT", f(DIMS(2, 8, 2)), f(DIMS(2, 8, 1)));
+        n->opset = 17;
+        bench_int(n, "axis", k == 0 ? 1 : axes[k - 1]);
+        expand();
+        UNIT_CHECK((strcmp(b.model.nodes[0]->op_type, "DFT") == 0) == (k > 0));
+        check_order();
+        bench_end();
+    }
+}
+
 int main(void) {
     UNIT_RUN(parts_stand_before_the_node);
     UNIT_RUN(names_of_the_model_are_not_taken_again);
@@ -500,5 +515,6 @@ int main(void) {
     UNIT_RUN(other_reductions_stay);
     UNIT_RUN(a_gelu_of_bytes_keeps_their_order);
     UNIT_RUN(a_mask_is_applied_before_its_pool);
+    UNIT_RUN(a_transform_along_no_axis_stays);
     return unit_end();
 }
