@@ -58,7 +58,8 @@ static json_t *read_number(reader *r) {
     if (s + digits == r->at) return json_loadb(from, all, JSON_DECODE_ANY, NULL);
     char *stopped = NULL;
     const double x = strtod(from, &stopped);
-    const bool whole = stopped == r->at && r->at[-1] >= '0' && r->at[-1] <= '9';
+    const bool bare = s[digits] == '.' && !(s[digits + 1] >= '0' && s[digits + 1] <= '9'); /* strtod takes it */
+    const bool whole = stopped == r->at && !bare && r->at[-1] >= '0' && r->at[-1] <= '9';
     return whole && isfinite(x) ? json_real(x) : NULL; /* stops early where the locale has a comma */
 }
 

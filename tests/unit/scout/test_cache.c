@@ -197,6 +197,9 @@ static void quick_parser(void) {
         json_decref(value);
     }
     UNIT_INT(quick, 3000);
+    static const char *const none[] = {"1.", "-0.e308", "1.e5", "01", "-", "1e", "1e+", "1.5.", "+1", "1e999"};
+    for (size_t k = 0; k < sizeof none / sizeof none[0]; k++)
+        if (!UNIT_CHECK(!cache_parse(none[k], strlen(none[k])))) printf("    %s\n", none[k]);
     static char deep[1000];
     memset(deep, '[', sizeof deep - 1);
     UNIT_CHECK(cache_parse(deep, sizeof deep - 1) == NULL);
