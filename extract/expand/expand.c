@@ -199,7 +199,8 @@ static const operator_row *row_named(const char *domain, const char *op_type) {
 }
 
 static const operator_row *row_of(const node *n, bool late) {
-    const operator_row *row = n->def && !n->misfit && !n->attends ? row_named(n->domain, n->op_type) : NULL;
+    const bool whole = n->def && !n->misfit && !n->attends && n->out_count > 0 && n->out[0];
+    const operator_row *row = whole ? row_named(n->domain, n->op_type) : NULL;
     return row && (row->open == LATE) == late ? row : NULL;
 }
 

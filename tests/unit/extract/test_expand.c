@@ -492,6 +492,17 @@ static void a_transform_along_no_axis_stays(void) {
     }
 }
 
+/* It makes nothing that its parts could make. */
+static void a_node_without_outputs_stays(void) {
+    bench_begin();
+    node *n = NODE("com.microsoft", "Irfft", f(DIMS(2, 8)), f(DIMS(2, 5, 2)));
+    bench_int(n, "signal_ndim", 1);
+    n->out_count = 0;
+    expand();
+    UNIT_INT(b.model.node_count, 1);
+    bench_end();
+}
+
 int main(void) {
     UNIT_RUN(parts_stand_before_the_node);
     UNIT_RUN(names_of_the_model_are_not_taken_again);
@@ -516,5 +527,6 @@ int main(void) {
     UNIT_RUN(a_gelu_of_bytes_keeps_their_order);
     UNIT_RUN(a_mask_is_applied_before_its_pool);
     UNIT_RUN(a_transform_along_no_axis_stays);
+    UNIT_RUN(a_node_without_outputs_stays);
     return unit_end();
 }
