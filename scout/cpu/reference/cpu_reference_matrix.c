@@ -1,6 +1,6 @@
 /* Inverses in long double, by elimination beside the unit matrix, with the largest number of all that is left as pivot;
  * the determinant is the product of the pivots. */
-#include "scout/cpu/reference/cpu_reference_matrix.h"
+#include "scout/cpu/reference/cpu_reference_reduce.h"
 
 #include "scout/cpu/device/cpu_number.h"
 

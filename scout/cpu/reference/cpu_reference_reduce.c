@@ -1,7 +1,6 @@
 /* The reference of reductions: fp64 for floats, 64-bit integers that wrap around for integers. */
+#include "scout/cpu/reference/cpu_reference_reduce.h"
 #include "common/checked.h"
-#include "scout/cpu/reference/cpu_reference_matrix.h"
-#include "scout/cpu/reference/cpu_reference_suppress.h"
 #include "scout/cpu/reference/cpu_whole.h"
 #include "scout/op/reduce.h"
 

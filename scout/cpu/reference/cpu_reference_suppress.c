@@ -1,5 +1,5 @@
 /* The best box that overlaps none of those that are kept already, as often as there may be one. */
-#include "scout/cpu/reference/cpu_reference_suppress.h"
+#include "scout/cpu/reference/cpu_reference_reduce.h"
 
 /* -1: none. */
 static int64_t best_of(const suppress_problem *p, const float *scores, const bool *gone) {
