@@ -59,15 +59,21 @@ __global__ void __launch_bounds__(most) matrices(const whole_matrix_problem p, d
         }
         terms[t] = sum;
         __syncthreads();
+        double largest = 0; /* of y x y in this row: the matrix's own is the spread of all its numbers */
         for (int j = 0; p.inverts && t < n && j < n; j++) {
             double all = 0;
             for (int c = 0; c < n; c++) all += row[c] * fabs(a[c * n + j]);
-            want[k * each + t * n + j] = a[t * n + j], spread[k * each + t * n + j] = (float)all;
+            want[k * each + t * n + j] = a[t * n + j], largest = fmax(largest, all);
         }
         if (!p.inverts && t == 0) {
             for (int r = 1; r < n; r++) sum += terms[r];
             want[k] = determinant, spread[k] = (float)(sum * fabs(determinant));
         }
+        __syncthreads();
+        terms[t] = largest;
+        __syncthreads();
+        for (int r = 0; r < n; r++) largest = fmax(largest, terms[r]);
+        for (int j = 0; p.inverts && t < n && j < n; j++) spread[k * each + t * n + j] = (float)largest;
         __syncthreads();
     }
 }

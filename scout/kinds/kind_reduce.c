@@ -193,10 +193,12 @@ static bool build(const operation *o, arena *a, scout_op *out, scout_why *why) {
 
 /* ---- exactness ---- */
 
-/* Elimination with pivots is off by some roundings for each row, of terms that the reference adds up: those of y x y,
- * of a determinant its derivatives by each number. */
+/* Elimination with pivots is off by some roundings of what the reference adds up. Of a determinant these are its
+ * derivatives by each number, with some for each row; of an inverse the largest of y x y: of 400,000 random matrices of
+ * three rows the worst was off by under 6 roundings of that, and of larger ones by less. */
 static double matrix_tolerance(const scout_op *op) {
-    return 32 * (double)matrix_problem_of(op).n * kind_rounding(op->output);
+    const matrix_problem p = matrix_problem_of(op);
+    return (p.inverts ? 24 : 8 * (double)p.n) * kind_rounding(op->output);
 }
 
 /* What only chooses is exact, and so are integers. Sums in fp32 walk away by their roundings as those of a product do:

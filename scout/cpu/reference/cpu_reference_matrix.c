@@ -59,19 +59,21 @@ static void load(work *w, const double *x) {
             w->a[r][c] = (long double)x[r * w->n + c], w->a[r][w->n + c] = (long double)(r == c);
 }
 
-/* Magnitudes of y x y. */
+/* The largest magnitude of y x y: elimination with pivots is exact by the size of a matrix, not number by number. */
 static void spread_inverse(int n, const double *x, const double *y, double *spread) {
-    double row[MATRIX_MOST];
+    double row[MATRIX_MOST], most = 0;
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < n; k++) {
             row[k] = 0;
             for (int m = 0; m < n; m++) row[k] += fabs(y[i * n + m] * x[m * n + k]);
         }
         for (int j = 0; j < n; j++) {
-            spread[i * n + j] = 0;
-            for (int k = 0; k < n; k++) spread[i * n + j] += row[k] * fabs(y[k * n + j]);
+            double sum = 0;
+            for (int k = 0; k < n; k++) sum += row[k] * fabs(y[k * n + j]);
+            most = fmax(most, sum);
         }
     }
+    for (int i = 0; i < n * n; i++) spread[i] = most;
 }
 
 void cpu_reference_matrix(const scout_op *op, void *const *tensors, int64_t from, int64_t count, double *want,
