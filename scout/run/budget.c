@@ -27,6 +27,8 @@ static const double FUSIONS_SHARE = 0.25, FUSIONS_LEAST = 20; /* of a run; secon
 /* Later passes take as long as the first one, and this at least. Of a host all passes together take HOST_SECONDS,
  * where that leaves HOST_LATER. */
 static const double LATER_LEAST = 14, HOST_SECONDS = 45, HOST_LATER = 15;
+/* Behind them a host's figures narrow for this part of what passes took, and no longer than that. */
+static const double SPARE_SHARE = 0.5, SPARE_MOST = 10;
 static const double LOST_MOST = 30;                        /* is made up for */
 static const double REPLAY_SHARE = 0.1, REPLAY_LEAST = 10; /* of a run; seconds, where there is no budget */
 static const double REPLAY_MOST = 0.4;                     /* of a budget for all passes; */
@@ -137,6 +139,8 @@ double budget_later_end(budget *b, double first_s, bool host, double now) {
     if (b->later_end == 0) b->later_end = b->exhaustive ? INFINITY : now + fmax(fmin(first_s, most), LATER_LEAST);
     return b->later_end + b->lost_s;
 }
+
+double budget_spare(double passes_s) { return fmin(SPARE_SHARE * passes_s, SPARE_MOST); }
 
 static int by_share(const void *a, const void *b) {
     const budget_wish *x = a, *y = b;

@@ -58,6 +58,8 @@ double budget_hold(const budget *b, double share, double pass_s, bool again, dou
 void budget_lose(budget *b, double seconds);
 /* When later passes end, after a first one of so many seconds. */
 double budget_later_end(budget *b, double first_s, bool host, double now);
+/* Seconds that a host's figures narrow when all is decided, behind so many seconds of passes. */
+double budget_spare(double passes_s);
 typedef struct budget_wish {
     double share, seconds; /* what it is worth, and what it takes */
 } budget_wish;

@@ -96,7 +96,7 @@ static double sooner(double s, double most_s) {
 
 double expect_left(expect *e, const expect_work *w, const budget *b, double now) {
     const double first_s = first_left(w, b, now + w->ceilings_s), first = now + w->ceilings_s + first_s;
-    double end = first + sooner(later_left(w, first_s), latest_end(w, *b, first) - first);
+    double end = first + sooner(later_left(w, first_s), latest_end(w, *b, first) - first) + w->spare_s;
     if (b->end > 0) end = fmin(end, fmax(b->end, now));
     const double gone_s = now - b->started, said_s = e->end - now;
     const bool near = e->end > 0 && said_s < fmin(NEAR_S, NEAR_PART * gone_s);

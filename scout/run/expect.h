@@ -26,6 +26,7 @@ typedef struct expect_work {
     int to_come;                   /* items without a figure */
     int figures, wanting;          /* items with a figure; of these, that have or want a second pass */
     int looks, went_on;            /* at their intervals; of these, that led to more passes */
+    double spare_s;                /* behind all of these */
 } expect_work;
 
 typedef struct expect { /* what was said before; all zero: nothing */

@@ -234,8 +234,9 @@ int run_queue_pending(const run *r);
 
 /* run_order.c */
 run_item *run_order_next(run *r, int device); /* NULL: none, for now or for good */
-void run_order_look(run *r);    /* what each item is expected to take, and whether it wants another pass */
-bool run_order_is_open(run *r); /* one does */
+void run_order_look(run *r);                /* what each item is expected to take, and whether it wants another pass */
+bool run_order_is_open(run *r);             /* one does */
+double run_order_spare(run *r, double now); /* seconds that figures narrow when none does */
 double run_order_share(run *r, const run_item *i); /* of the model's time, before it is measured */
 /* Seconds for preparing and racing in the first pass; 0: there are none left. `early`: its stage has not begun. */
 double run_order_seconds(run *r, const run_item *i, bool early);

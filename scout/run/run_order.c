@@ -195,21 +195,41 @@ void run_order_look(run *r) {
     r->shares_known = r->shares_known || known;
 }
 
-/* Of the operations, the one that is known worst: each of so few may be the one that was asked for. NULL: there is no
- * time for that. */
+/* Whether an operation goes on when all is decided. A GPU's until they are known well, and a host's to the look that
+ * most of them come to, however they look before: its passes differ by where memory lies, and four of them are few. */
+static bool may_narrow(run *r, run_item *i, bool host) {
+    const int passes = figures_passes(i->measurement);
+    if (!i->changed || i->ended || i->guessed || i->operation->count == 0 || !ask(r, i)) return false;
+    if (host) return passes < (int)(i->wide ? estimate_last_look() : estimate_decided);
+    /* it is looked at no more often than else */
+    return passes < (int)estimate_last_look() && !(estimate_look((size_t)passes) && i->ci <= NARROW);
+}
+
+/* The one that is known worst, for each of so few may be the one that was asked for; of a host's the one that has had
+ * the fewest passes. NULL: there is no time for that. */
 static run_item *narrow(run *r, int device) {
+    const bool host = run_on_host(r);
     run_item *chosen = NULL;
-    if (r->narrow_end == 0) r->narrow_end = run_now() + NARROW_SECONDS;
+    if (r->narrow_end == 0) r->narrow_end = run_now() + (host ? budget_spare(run_now() - r->began) : NARROW_SECONDS);
     for (int k = 0; k < r->list.count && run_now() < r->narrow_end; k++) {
         run_item *i = &r->items[k];
-        const int passes = figures_passes(i->measurement);
         const bool here = i->device == device || r->device_count == 1;
-        if (!here || !i->changed || i->ended || i->guessed || i->operation->count == 0 || !ask(r, i)) continue;
-        if (passes >= (int)estimate_last_look()) continue;
-        if (estimate_look((size_t)passes) && i->ci <= NARROW) continue; /* it is looked at no more often than else */
-        if (!chosen || i->ci > chosen->ci) chosen = i;
+        if (!here || !may_narrow(r, i, host)) continue;
+        const bool before = chosen && (host ? figures_passes(i->measurement) < figures_passes(chosen->measurement)
+                                            : i->ci > chosen->ci);
+        if (!chosen || before) chosen = i;
     }
     return chosen;
+}
+
+/* Seconds that this takes at most, of those that are to come. */
+double run_order_spare(run *r, double now) {
+    bool any = false;
+    if (!run_on_host(r) || r->options->target_ci > 0) return 0;
+    if (r->narrow_end > 0) return fmax(r->narrow_end - now, 0);
+    for (int k = 0; k < r->list.count && !any; k++)
+        any = r->items[k].source == RUN_PENDING || may_narrow(r, &r->items[k], true);
+    return any ? budget_spare(r->began > 0 ? now - r->began : 0) : 0;
 }
 
 /* A later pass searches for nothing, and so goes with the root of what the first one took. */
@@ -293,7 +313,7 @@ static run_item *next_pass(run *r, int device) {
     run_item *const awaited = run_search_next(r, device, true, end_s - now);
     if (awaited) return awaited;
     const bool enough = r->late || r->options->target_ci > 0;
-    return enough || run_on_host(r) || r->list.count > FEW ? NULL : narrow(r, device);
+    return enough || (!run_on_host(r) && r->list.count > FEW) ? NULL : narrow(r, device);
 }
 
 /* ---- while jobs are prepared ---- */

@@ -44,6 +44,7 @@ static void count_items(run *r, phase *phases, expect_work *w) {
     const double now = run_now();
     int wanted = 0;
     run_order_look(r);
+    w->spare_s = run_order_spare(r, now);
     for (int k = 0; k < r->item_count; k++) {
         const run_item *i = &r->items[k];
         const bool joined = i->stage != RUN_OPERATIONS, done = i->source != RUN_PENDING;
