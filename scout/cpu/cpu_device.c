@@ -226,7 +226,8 @@ static scout_answer stream(scout_device *device, const void *read, uint64_t read
 static scout_answer forget(scout_device *device, scout_forget what, const scout_op *op, void *const *tensors,
                            void *queue, scout_why *why) {
     (void)device, (void)queue, (void)why;
-    if (what == SCOUT_FORGET_TENSORS) cpu_stream_hand_over(op, tensors);
+    /* What makes and reads the tensors of small work is mostly small as well, and on the same core. */
+    if (what == SCOUT_FORGET_TENSORS && !cpu_small_is(op)) cpu_stream_hand_over(op, tensors);
     return SCOUT_OK;
 }
 
@@ -256,11 +257,10 @@ static double datasheet(const scout_identity *identity, uint32_t type, int tf32)
 /* --- the tables --- */
 
 #define ADDRESS(name) &(name),
-static const scout_candidate *const candidates[] = {CPU_CANDIDATES(ADDRESS)};
 static const scout_reference *const references[] = {CPU_REFERENCES(ADDRESS)};
 
 static scout_device_api the_api = {
-    /* written once, for the resolution that is measured */
+    /* written once, for the resolution that is measured and the candidates */
     .size = sizeof(scout_device_api),
     .name = "cpu",
     .count = count,
@@ -286,9 +286,7 @@ static scout_device_api the_api = {
     .arithmetic = arithmetic,
     .datasheet = datasheet,
     .reference_count = sizeof references / sizeof references[0],
-    .candidate_count = sizeof candidates / sizeof candidates[0],
     .references = references,
-    .candidates = candidates,
     .note = libraries_note,
     .stolen = stolen,
     .trace = trace,
@@ -296,11 +294,14 @@ static scout_device_api the_api = {
 };
 static pthread_once_t the_once = PTHREAD_ONCE_INIT;
 
-static void measure_resolution(void) { the_api.resolution_s = cpu_telemetry_resolution(); }
+static void complete(void) {
+    the_api.resolution_s = cpu_telemetry_resolution();
+    the_api.candidates = cpu_small_candidates(&the_api.candidate_count);
+}
 
 void cpu_device_prepare(void) { cpu_team_prepare(); }
 
 const scout_device_api *cpu_device_api(void) {
-    (void)pthread_once(&the_once, measure_resolution);
+    (void)pthread_once(&the_once, complete);
     return &the_api;
 }

@@ -3,6 +3,8 @@
 
 #include "scout/plugin.h"
 
+#include <stdbool.h>
+
 /* clang-format off */
 #define CPU_CANDIDATES(each)                                                                                          \
     each(cpu_gemm_onednn)                                                                                             \
@@ -72,3 +74,8 @@ CPU_CANDIDATES(CPU_CANDIDATE)
 CPU_REFERENCES(CPU_REFERENCE)
 #undef CPU_CANDIDATE
 #undef CPU_REFERENCE
+
+/* Whether an operation runs on one thread unless its variant says otherwise. */
+bool cpu_small_is(const scout_op *op);
+/* All of them, as the device offers them: each on its threads. */
+const scout_candidate *const *cpu_small_candidates(uint32_t *count);

@@ -13,11 +13,13 @@
 /* As documented in libgomp's manual, "The libgomp ABI"; unchanged since GCC 4.9. */
 typedef void gomp_parallel_fn(void (*work)(void *), void *data, unsigned threads, unsigned flags);
 typedef int gomp_number_fn(void);
+typedef void gomp_set_fn(int count);
 
 /* Written once by start_once, read afterwards. A process has one runtime of threads, so this is one per process. */
 static struct {
     gomp_parallel_fn *parallel;
-    gomp_number_fn *number, *count;
+    gomp_number_fn *number, *count, *most; /* most and set: threads of regions that do not say how many */
+    gomp_set_fn *set;
     int size;
     bool pinned;
     char about[160];
@@ -25,6 +27,7 @@ static struct {
 } team;
 static pthread_once_t team_prepared = PTHREAD_ONCE_INIT;
 static pthread_once_t team_once = PTHREAD_ONCE_INIT;
+static _Thread_local bool is_alone;
 
 /* The leak checker of gcc 12 and clang 14 crashes on thread-local memory of libraries opened at run time; only builds
  * that have the checker have this function, which it asks for its options. */
@@ -92,6 +95,10 @@ static void lone_run(cpu_team_work *work, void *context, int count) {
 }
 
 void cpu_team_run(cpu_team_work *work, void *context) {
+    if (is_alone) {
+        work(context, 0, 1);
+        return;
+    }
     cpu_team_start();
     team_call call = {work, context};
     if (team.size == 1)
@@ -103,7 +110,11 @@ void cpu_team_run(cpu_team_work *work, void *context) {
 }
 
 void cpu_team_share(int64_t count, int thread, int threads, int64_t *from, int64_t *to) {
-    int64_t each = count / threads, rest = count % threads;
+    if (threads == 1) {
+        *from = 0, *to = count;
+        return;
+    }
+    const int64_t each = count / threads, rest = count % threads;
     *from = each * thread + (thread < rest ? thread : rest);
     *to = *from + each + (thread < rest);
 }
@@ -170,7 +181,9 @@ static void open_runtime(void) {
     *(void **)&team.parallel = libraries_symbol(handle, "GOMP_parallel", &why);
     *(void **)&team.number = libraries_symbol(handle, "omp_get_thread_num", &why);
     *(void **)&team.count = libraries_symbol(handle, "omp_get_num_threads", &why);
-    if (!team.number || !team.count) team.parallel = NULL;
+    *(void **)&team.most = libraries_symbol(handle, "omp_get_max_threads", &why);
+    *(void **)&team.set = libraries_symbol(handle, "omp_set_num_threads", &why);
+    if (!team.number || !team.count || !team.most || !team.set) team.parallel = NULL;
 }
 
 static void prepare_once(void) { set_environment(cpu_info_get()); }
@@ -200,7 +213,24 @@ void cpu_team_start(void) { (void)pthread_once(&team_once, start_once); }
 
 int cpu_team_size(void) {
     cpu_team_start();
-    return team.size;
+    return is_alone ? 1 : team.size;
+}
+
+enum { TOGETHER = -1, OWN_ONLY = 0 }; /* else how many threads the libraries had */
+
+int cpu_team_begin(bool alone, const char *library) {
+    if (!alone) return TOGETHER;
+    is_alone = true;
+    if (!library || !team.parallel) return OWN_ONLY;
+    const int before = team.most();
+    team.set(1);
+    return before;
+}
+
+void cpu_team_end(int before) {
+    if (before == TOGETHER) return;
+    is_alone = false;
+    if (before != OWN_ONLY) team.set(before);
 }
 
 bool cpu_team_pinned(void) {
@@ -210,7 +240,7 @@ bool cpu_team_pinned(void) {
 
 const char *cpu_team_about(void) {
     cpu_team_start();
-    return team.about;
+    return is_alone ? "1 thread" : team.about;
 }
 
 const char *cpu_team_library(void) {

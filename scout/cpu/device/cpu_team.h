@@ -19,13 +19,18 @@ typedef void cpu_team_work(void *context, int thread, int threads);
 void cpu_team_prepare(void);
 /* Starts the team once. */
 void cpu_team_start(void);
-int cpu_team_size(void);
+int cpu_team_size(void);            /* 1 between cpu_team_begin(true, …) and its end */
 bool cpu_team_pinned(void);         /* every thread sits on its own core */
 const char *cpu_team_about(void);   /* "2 threads, pinned to cpus 0,1": for people and for describe; borrowed */
 const char *cpu_team_library(void); /* path of the runtime; "" where there is none */
 
 /* Calls work(context, thread, threads) on every thread of the team and waits for all. */
 void cpu_team_run(cpu_team_work *work, void *context);
+
+/* Until the end the calling thread is its own team, where `alone`: in cpu_team_run, in cpu_team_size, and, where
+ * `library` is not NULL, in libraries as well. */
+int cpu_team_begin(bool alone, const char *library); /* returns what its end gets */
+void cpu_team_end(int before);
 
 /* What most launches are: a plan's work on every thread, which gets a cpu_job. */
 typedef struct cpu_job {

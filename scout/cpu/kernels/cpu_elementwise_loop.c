@@ -5,6 +5,7 @@
 #include "scout/cpu/device/cpu_blocks.h"
 #include "scout/cpu/device/cpu_candidates.h"
 #include "scout/cpu/device/cpu_team.h"
+#include "scout/cpu/device/cpu_vector.h"
 #include "scout/cpu/kernels/cpu_elementwise_kernels.h"
 #include "scout/op/elementwise_chain.h"
 #include "scout/op/requantize.h"
@@ -154,7 +155,7 @@ static bool cpu_elementwise_steps_of(const scout_op *op, cpu_elementwise_steps *
     return false;
 }
 
-enum { FEW = 4096, STEP = 64 }; /* below this one thread is faster than waking others; a line of output */
+enum { STEP = 64 }; /* a line of output */
 
 struct scout_plan {
     elementwise_walk walk;
@@ -177,15 +178,22 @@ typedef struct block {
     int64_t filled;
 } block;
 
+FAST static void repeat_wholes(int64_t *to, int64_t value, int64_t count) {
+    for (int64_t k = 0; k < count; k++) to[k] = value;
+}
+
+FAST static void repeat_floats(float *to, float value, int64_t count) {
+    for (int64_t k = 0; k < count; k++) to[k] = value;
+}
+
 static const void *same_for_all(block *b, const cpu_blocks *how, const char *element, int64_t count) {
     if (b->of == element && b->filled >= count) return b->data;
     how->load(element, 0, 1, b->data);
-    if (how->in_block == sizeof(int64_t)) {
-        for (int64_t k = 1; k < count; k++) b->data[k] = b->data[0];
-    } else {
-        float *const values = (float *)(void *)b->data;
-        for (int64_t k = 1; k < count; k++) values[k] = values[0];
-    }
+    float *const values = (float *)(void *)b->data;
+    if (how->in_block == sizeof(int64_t))
+        repeat_wholes(b->data, b->data[0], count);
+    else
+        repeat_floats(values, values[0], count);
     b->of = element, b->filled = count;
     return b->data;
 }
@@ -252,10 +260,7 @@ static void compute_share(void *context, int thread, int threads) {
 static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *why) {
     launching l = {plan, args->tensors};
     (void)why;
-    if (plan->walk.count <= FEW)
-        compute(&l, 0, plan->walk.count);
-    else
-        cpu_team_run(compute_share, &l);
+    cpu_team_run(compute_share, &l);
     return SCOUT_OK;
 }
 
@@ -284,7 +289,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 
 static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room, "{\"kernel\": \"elementwise_loop\", \"what\": \"%s\", \"threads\": \"%s\"}", plan->what,
-                    plan->walk.count <= FEW ? "1 thread" : cpu_team_about());
+                    cpu_team_about());
 }
 
 const scout_candidate cpu_elementwise_loop = {

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* Elements below which one thread is faster; outputs of a cache line; the shortest row worth dividing. */
-enum { FEW = 8192, LINE = 16, LONG = 16384 };
+/* Outputs of a cache line; the shortest row worth dividing. */
+enum { LINE = 16, LONG = 16384 };
 
 typedef struct found { /* of one row, or of a part of it */
     cpu_reduce_value sum;
@@ -22,7 +22,7 @@ struct scout_plan {
     reduce_id id;
     cpu_reduce_kernels kernels;
     cpu_blocks in, out; /* out: of the output's own type */
-    bool wholes, rows, cut, alone;
+    bool wholes, rows, cut;
     int threads;
     found *parts; /* [output][thread], where rows are cut */
     const char *what;
@@ -190,8 +190,6 @@ static scout_answer launch(scout_plan *plan, const scout_args *args, scout_why *
     if (plan->cut) {
         cpu_team_run(compute_parts, &l);
         join_parts(&l);
-    } else if (plan->alone) {
-        compute_share(&l, 0, 1);
     } else {
         cpu_team_run(compute_share, &l);
     }
@@ -210,7 +208,6 @@ static bool plan_of(const scout_op *op, scout_plan *p) {
     p->wholes = cpu_number_whole(op->input);
     p->threads = cpu_team_size();
     p->rows = p->p.reduced.strides[0] == 1 && p->p.reduced.count > 1;
-    p->alone = p->p.kept.count * p->p.reduced.count <= FEW;
     p->cut = p->rows && p->p.kept.count < p->threads && p->p.reduced.count >= LONG;
     const cpu_blocks_in in = p->wholes ? CPU_BLOCKS_WHOLES : CPU_BLOCKS_FLOATS;
     return cpu_reduce_kernels_of(p->id, p->wholes, &p->kernels) && cpu_blocks_of(op->input, in, &p->in) &&
@@ -240,8 +237,7 @@ static scout_answer prepare(const scout_op *op, scout_device *device, const int6
 static int describe(const scout_plan *plan, char *json, size_t room) {
     return snprintf(json, room,
                     "{\"kernel\": \"reduce_loop\", \"what\": \"%s\", \"along\": \"%s\", \"threads\": \"%s\"}",
-                    plan->what, plan->rows ? plan->cut ? "cut rows" : "rows" : "columns",
-                    plan->alone ? "1 thread" : cpu_team_about());
+                    plan->what, plan->rows ? plan->cut ? "cut rows" : "rows" : "columns", cpu_team_about());
 }
 
 const scout_candidate cpu_reduce_loop = {

@@ -22,7 +22,7 @@ struct scout_plan {
     int64_t size[WINDOW_AXES];     /* of a plane: outputs and what the last tap reaches beyond */
     int64_t plane, planes, spread; /* elements of a plane, how many, and from the first to the last output in one */
     int64_t room;                  /* floats of a thread: planes and outputs */
-    int64_t offsets[];             /* of the taps */
+    int64_t *offsets;              /* of the taps; owned */
 };
 
 /* The whole body in the macro: gcc splits vectors to the width of the function where they are written, before it
@@ -178,20 +178,16 @@ static void set_offsets(scout_plan *plan) {
 static scout_answer prepare(const scout_op *op, scout_device *device, const int64_t *values, scout_plan **out,
                             scout_plan_needs *needs, scout_why *why) {
     const conv_problem p = conv_problem_of(op);
-    /* as long as its window */
-    scout_plan *plan = calloc(1, sizeof *plan + (size_t)window_kernel(&p.w) * sizeof plan->offsets[0]);
+    scout_plan *const plan = *out;
     const cpu_info *c = cpu_info_get();
     (void)device, (void)values;
-    *out = NULL;
-    if (!plan) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
-    if (!measure(&p, plan)) {
-        free(plan);
+    if (!measure(&p, plan))
         return scout_say(why, SCOUT_NO, "memory", "a channel's planes do not fit into the workspace");
-    }
+    plan->offsets = calloc((size_t)window_kernel(&p.w), sizeof *plan->offsets);
+    if (!plan->offsets) return scout_say(why, SCOUT_NO_MEMORY, "memory", "no memory for a plan");
     set_offsets(plan);
     plan->add = c->avx512 ? add_avx512 : c->avx2 ? add_avx2 : add_any;
     needs->workspace_bytes = workspace_bytes(plan);
-    *out = plan;
     return SCOUT_OK;
 }
 
@@ -208,7 +204,7 @@ static int describe(const scout_plan *plan, char *json, size_t room) {
                     cpu_team_about());
 }
 
-static void destroy(scout_plan *plan) { free(plan); }
+static void destroy(scout_plan *plan) { free(plan->offsets); }
 
 const scout_candidate cpu_conv_depthwise = {
     .size = sizeof(scout_candidate),
@@ -224,4 +220,5 @@ const scout_candidate cpu_conv_depthwise = {
     .launch = launch,
     .describe = describe,
     .destroy = destroy,
+    .plan_bytes = sizeof(scout_plan),
 };

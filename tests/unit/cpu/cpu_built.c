@@ -5,6 +5,7 @@
 #include "scout/device/cpu.h"
 #include "scout/op/op.h"
 #include "scout/terms/reason.h"
+#include "scout/terms/variants.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -238,7 +239,9 @@ static bool run_variant(cpu_built *b, const scout_candidate *c, const int64_t *v
 }
 
 static int run_candidate(cpu_built *b, const scout_candidate *c, scout_check *check, const char *text) {
-    static scout_domain domain; /* 100 KB */
+    static scout_domain domain; /* 33 KB */
+    variants v;
+    variants_one one;
     scout_why why = {"", ""};
     int ran = 0;
     const scout_answer answer = c->supports(&b->op, device, &why);
@@ -246,12 +249,8 @@ static int run_candidate(cpu_built *b, const scout_candidate *c, scout_check *ch
         expect(answer == SCOUT_NO && reason_known(why.code) && why.text[0], text, c->name, "refuses badly");
         return 0;
     }
-    domain.count = 0;
-    if (c->domain) expect(c->domain(&b->op, device, 0, &domain, &why) == SCOUT_OK, text, c->name, "has no domain");
-    const uint32_t variants = domain.count ? domain.parameters[0].count : 1;
-    expect(domain.count <= 1, text, c->name, "has more parameters than this test knows");
-    for (uint32_t v = 0; v < variants; v++)
-        ran += run_variant(b, c, domain.count ? &domain.parameters[0].values[v] : NULL, check, text);
+    expect(variants_open(&v, c, &b->op, device, false, &domain, &why) == SCOUT_OK, text, c->name, "has no domain");
+    while (variants_next(&v, &one)) ran += run_variant(b, c, one.values, check, text);
     return ran;
 }
 
@@ -308,10 +307,11 @@ bool cpu_built_launch(cpu_built *b, const char *candidate) {
     scout_plan_needs needs = {.size = sizeof needs};
     scout_why why = {"", ""};
     const scout_candidate *c = NULL;
+    static const int64_t first[SCOUT_MAX_PARAMETERS];
     for (uint32_t k = 0; k < api->candidate_count; k++)
         if (strcmp(api->candidates[k]->name, candidate) == 0) c = api->candidates[k];
     if (!c || c->supports(&b->op, device, &why) != SCOUT_OK ||
-        scout_prepare(c, &b->op, device, NULL, &plan, &needs, &why) != SCOUT_OK || needs.packs)
+        scout_prepare(c, &b->op, device, first, &plan, &needs, &why) != SCOUT_OK || needs.packs)
         return false;
     void *workspace = guarded(needs.workspace_bytes);
     const scout_args args = {sizeof args, b->data, workspace, NULL};

@@ -5,6 +5,7 @@
 #include "scout/device/cpu.h"
 #include "scout/op/op.h"
 #include "scout/terms/reason.h"
+#include "scout/terms/variants.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -171,9 +172,10 @@ static void run_plan(element *e, const scout_candidate *c, scout_plan *plan, con
 }
 
 int element_run(element *e, const char *name) {
+    static scout_domain domain; /* 33 KB */
     const scout_candidate *c = candidate_named(name);
-    scout_plan *plan = NULL;
-    scout_plan_needs needs = {.size = sizeof needs};
+    variants v;
+    variants_one one;
     scout_why why = {"", ""};
     const scout_answer answer = c->supports(&e->op, device, &why);
     if (answer != SCOUT_OK) {
@@ -181,12 +183,17 @@ int element_run(element *e, const char *name) {
             printf("  %s: %s %s\n", name, why.code, why.text);
         return 0;
     }
-    if (!UNIT_COUNT(scout_prepare(c, &e->op, device, NULL, &plan, &needs, &why) == SCOUT_OK && plan)) {
-        printf("  %s: %s\n", name, why.text);
-        return 0;
+    UNIT_COUNT(variants_open(&v, c, &e->op, device, false, &domain, &why) == SCOUT_OK);
+    while (variants_next(&v, &one)) {
+        scout_plan *plan = NULL;
+        scout_plan_needs needs = {.size = sizeof needs};
+        if (!UNIT_COUNT(scout_prepare(c, &e->op, device, one.values, &plan, &needs, &why) == SCOUT_OK && plan)) {
+            printf("  %s %s: %s\n", name, one.text, why.text);
+            return 0;
+        }
+        run_plan(e, c, plan, &needs);
+        scout_destroy(c, plan);
     }
-    run_plan(e, c, plan, &needs);
-    scout_destroy(c, plan);
     return 1;
 }
 

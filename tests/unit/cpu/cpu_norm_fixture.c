@@ -5,6 +5,7 @@
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/op/op.h"
 #include "scout/terms/reason.h"
+#include "scout/terms/variants.h"
 #include "tests/unit/cpu/cpu_products.h"
 
 #include <stdio.h>
@@ -161,18 +162,13 @@ static void launch_and_look(cpu_norm_lab *lab, const scout_candidate *c, scout_p
     HOLD(cpu_products_guards_hold(workspace, workspace_bytes));
 }
 
-bool cpu_norm_lab_run(cpu_norm_lab *lab, const scout_candidate *c) {
+static bool run_variant(cpu_norm_lab *lab, const scout_candidate *c, const variants_one *one) {
     scout_plan *plan = NULL;
     scout_plan_needs needs = {.size = sizeof needs};
     char json[1024];
-    const scout_answer answer = c->supports(&lab->op, cpu_products_device, &lab->why);
-    if (answer != SCOUT_OK) {
-        HOLD(answer == SCOUT_NO);
-        HOLD(reason_known(lab->why.code) && lab->why.text[0]);
-        return false;
-    }
-    if (!HOLD(scout_prepare(c, &lab->op, cpu_products_device, NULL, &plan, &needs, &lab->why) == SCOUT_OK && plan)) {
-        printf("  %s: %s\n", c->name, lab->why.text);
+    if (!HOLD(scout_prepare(c, &lab->op, cpu_products_device, one->values, &plan, &needs, &lab->why) == SCOUT_OK &&
+              plan)) {
+        printf("  %s %s: %s\n", c->name, one->text, lab->why.text);
         return false;
     }
     HOLD(needs.workspace_bytes <= lab->op.workspace_limit && needs.packs == 0);
@@ -184,6 +180,21 @@ bool cpu_norm_lab_run(cpu_norm_lab *lab, const scout_candidate *c) {
     scout_destroy(c, plan);
     cpu_products_give_back(workspace);
     return true;
+}
+
+bool cpu_norm_lab_run(cpu_norm_lab *lab, const scout_candidate *c) {
+    static scout_domain domain; /* 33 KB */
+    variants v;
+    variants_one one;
+    const scout_answer answer = c->supports(&lab->op, cpu_products_device, &lab->why);
+    if (answer != SCOUT_OK) {
+        HOLD(answer == SCOUT_NO);
+        HOLD(reason_known(lab->why.code) && lab->why.text[0]);
+        return false;
+    }
+    bool ran = HOLD(variants_open(&v, c, &lab->op, cpu_products_device, false, &domain, &lab->why) == SCOUT_OK);
+    while (ran && variants_next(&v, &one)) ran = run_variant(lab, c, &one);
+    return ran;
 }
 
 void cpu_norm_lab_all(const cpu_norm_want *want, uint64_t seed, int *ran) {

@@ -36,6 +36,9 @@ extern scout_device *cpu_products_device;
 
 enum { CPU_PRODUCTS_SHAPES = 8, CPU_PRODUCTS_TYPES = 7 };
 
+/* Whether a variant of that name is one on all threads that was counted on one. */
+bool cpu_products_again(const char *variant);
+
 bool cpu_products_open(void);
 void cpu_products_close(void);
 product cpu_products_want(size_t shape, size_t layout, size_t type, int64_t batch);

@@ -4,6 +4,7 @@
 #include "scout/cpu/device/cpu_number.h"
 #include "scout/kinds/kinds.h"
 #include "scout/terms/reason.h"
+#include "scout/terms/variants.h"
 #include "tests/unit/cpu/cpu_products.h"
 
 #include <stdlib.h>
@@ -153,15 +154,15 @@ void cpu_windows_say(const windows_run *r, const char *subject, const scout_verd
 
 /* --- candidates --- */
 
-static void run_variant(windows_run *r, const scout_candidate *c, const int64_t *values, scout_check *check,
+static void run_variant(windows_run *r, const scout_candidate *c, const variants_one *one, scout_check *check,
                         windows_tally *t, int index) {
     scout_plan *plan = NULL;
     scout_plan_needs needs = {.size = sizeof needs};
     scout_why why = {"", ""};
     void *packed = NULL, *tensors[SCOUT_MAX_TENSORS];
     char json[1024];
-    const scout_answer answer = scout_prepare(c, &r->op, cpu_products_device, values, &plan, &needs, &why);
-    if (answer == SCOUT_NO && values && values[0] > 0) return; /* too little workspace */
+    const scout_answer answer = scout_prepare(c, &r->op, cpu_products_device, one->values, &plan, &needs, &why);
+    if (answer == SCOUT_NO && (one->values[0] > 0 || one->values[1] > 0)) return; /* too little workspace */
     expect(answer == SCOUT_OK && plan, r, c->name, why.text);
     expect(needs.workspace_bytes <= r->op.workspace_limit, r, c->name, "more workspace than allowed");
     memcpy(tensors, r->data, sizeof tensors);
@@ -178,7 +179,7 @@ static void run_variant(windows_run *r, const scout_candidate *c, const int64_t 
         expect(c->launch(plan, &args, &why) == SCOUT_OK, r, c->name, why.text);
         const scout_verdict v = cpu_windows_judge(r, check, cpu_windows_tolerance(r));
         if (v.wrong > 0) cpu_windows_say(r, c->name, &v);
-        expect(v.wrong == 0 && v.compared > 0, r, c->name, values ? "wrong, in a variant" : "wrong");
+        expect(v.wrong == 0 && v.compared > 0, r, c->name, one->first ? "wrong" : "wrong, in a variant");
     }
     expect(cpu_products_guards_hold(workspace, needs.workspace_bytes), r, c->name, "wrote beside its workspace");
     expect(!packed || cpu_products_guards_hold(packed, needs.pack_bytes), r, c->name, "wrote beside its weight");
@@ -186,14 +187,16 @@ static void run_variant(windows_run *r, const scout_candidate *c, const int64_t 
         expect(cpu_products_guards_hold(r->data[k], r->op.tensors[k].bytes), r, c->name, "wrote beside a tensor");
     const int length = scout_describe(c, plan, json, sizeof json);
     expect(length > 2 && length < (int)sizeof json && json[length - 1] == '}', r, c->name, "describes nothing");
-    t->ran[index]++;
+    t->ran[index] += !cpu_products_again(one->text);
     scout_destroy(c, plan);
     cpu_products_give_back(workspace);
     cpu_products_give_back(packed);
 }
 
 static void run_candidate(windows_run *r, const scout_candidate *c, scout_check *check, windows_tally *t, int index) {
-    static scout_domain domain; /* 100 KB */
+    static scout_domain domain; /* 33 KB */
+    variants v;
+    variants_one one;
     scout_why why = {"", ""};
     expect(index < (int)(sizeof t->ran / sizeof t->ran[0]), r, c->name, "more candidates than a tally has room for");
     const scout_answer answer = c->supports(&r->op, cpu_products_device, &why);
@@ -202,14 +205,8 @@ static void run_candidate(windows_run *r, const scout_candidate *c, scout_check 
         t->unsupported[index]++;
         return;
     }
-    domain.count = 0;
-    if (c->domain) expect(c->domain(&r->op, cpu_products_device, 0, &domain, &why) == SCOUT_OK, r, c->name, why.text);
-    expect(domain.count <= 1, r, c->name, "has more parameters than this test knows");
-    for (uint32_t v = 0; v < (domain.count ? domain.parameters[0].count : 1); v++) {
-        const int64_t *values = domain.count ? &domain.parameters[0].values[v] : NULL;
-        if (values && c->allows && !c->allows(&r->op, cpu_products_device, values)) continue;
-        run_variant(r, c, values, check, t, index);
-    }
+    expect(variants_open(&v, c, &r->op, cpu_products_device, false, &domain, &why) == SCOUT_OK, r, c->name, why.text);
+    while (variants_next(&v, &one)) run_variant(r, c, &one, check, t, index);
 }
 
 void cpu_windows_all(const windows_case *w, uint64_t seed, windows_tally *t) {
@@ -244,9 +241,10 @@ bool cpu_windows_compute(windows_run *r) {
         scout_plan *plan = NULL;
         scout_plan_needs needs = {.size = sizeof needs};
         scout_why why;
+        static const int64_t first[SCOUT_MAX_PARAMETERS];
         if (c->kind != r->op.kind || !(c->flags & SCOUT_OWN)) continue; /* needs no packing */
         if (c->supports(&r->op, cpu_products_device, &why) != SCOUT_OK) continue;
-        if (scout_prepare(c, &r->op, cpu_products_device, NULL, &plan, &needs, &why) != SCOUT_OK) return false;
+        if (scout_prepare(c, &r->op, cpu_products_device, first, &plan, &needs, &why) != SCOUT_OK) return false;
         void *workspace = cpu_products_guarded(needs.workspace_bytes);
         const scout_args args = {sizeof args, r->data, workspace, NULL};
         const bool good = c->launch(plan, &args, &why) == SCOUT_OK;

@@ -2,6 +2,7 @@
 #include "scout/cpu/device/cpu_team.h"
 #include "scout/op/gemm.h"
 #include "scout/terms/reason.h"
+#include "scout/terms/variants.h"
 #include "tests/unit/cpu/cpu_products.h"
 #include "tests/unit/unit.h"
 
@@ -9,15 +10,15 @@ typedef struct tally {
     int ran, unsupported, packed;
 } tally;
 
-static void run_variant(const problem *p, const scout_candidate *c, const int64_t *values, scout_check *check,
+static void run_variant(const problem *p, const scout_candidate *c, const variants_one *one, scout_check *check,
                         tally *t) {
     scout_plan *plan = NULL;
     scout_plan_needs needs = {.size = sizeof needs};
     scout_why why = {"", ""};
     void *workspace = NULL, *packed = NULL, *tensors[6];
     char json[1024];
-    const scout_answer answer = scout_prepare(c, &p->op, cpu_products_device, values, &plan, &needs, &why);
-    if (answer == SCOUT_NO && values && values[0] == 1) { /* the library likes the weight as it is */
+    const scout_answer answer = scout_prepare(c, &p->op, cpu_products_device, one->values, &plan, &needs, &why);
+    if (answer == SCOUT_NO && !one->first) { /* the library likes the weight as it is */
         UNIT_CHECK(reason_known(why.code) && plan == NULL);
         return;
     }
@@ -55,7 +56,9 @@ static void run_variant(const problem *p, const scout_candidate *c, const int64_
 }
 
 static void run_candidate(const problem *p, const scout_candidate *c, scout_check *check, tally *t) {
-    static scout_domain domain; /* 100 KB */
+    static scout_domain domain; /* 33 KB */
+    variants v;
+    variants_one one;
     scout_why why = {"", ""};
     const scout_answer answer = c->supports(&p->op, cpu_products_device, &why);
     if (answer != SCOUT_OK) {
@@ -64,15 +67,9 @@ static void run_candidate(const problem *p, const scout_candidate *c, scout_chec
         t->unsupported++;
         return;
     }
-    domain.count = 0;
-    if (c->domain) UNIT_CHECK(c->domain(&p->op, cpu_products_device, 0, &domain, &why) == SCOUT_OK);
-    const uint32_t first = domain.count ? domain.parameters[0].count : 1;
-    const uint32_t second = domain.count > 1 ? domain.parameters[1].count : 1;
-    UNIT_CHECK(domain.count <= 2); /* two loops are enough here */
-    for (uint32_t v = 0; v < first * second; v++) {
-        const int64_t values[] = {domain.parameters[0].values[v / second], domain.parameters[1].values[v % second]};
-        run_variant(p, c, domain.count ? values : NULL, check, t);
-    }
+    UNIT_CHECK(variants_open(&v, c, &p->op, cpu_products_device, false, &domain, &why) == SCOUT_OK);
+    tally again = {0, 0, 0};
+    while (variants_next(&v, &one)) run_variant(p, c, &one, check, cpu_products_again(one.text) ? &again : t);
 }
 
 static void run_all(const product *w, uint64_t seed, tally *tallies) {
