@@ -23,6 +23,10 @@ int64_t opcost_per_element(op_kind kind, const char *what) {
     return 1;
 }
 
+bool opcost_by_data(const oprec *r) {
+    return r->kind == OP_REDUCE && r->what && strcmp(r->what, "nonmaxsuppression") == 0;
+}
+
 void opcost_macs(oprec *r, int64_t macs) {
     r->macs = macs;
     r->flops = checked_mul(2, macs);

@@ -35,8 +35,8 @@ typedef struct judged {
     figure win, rival; /* part of the baseline's time that the best one, its nearest rival saves */
     figure floor;      /* part of the ceiling that is launching */
     figure proven_share, potential_share;
-    bool launch, proven, tie; /* `tie`: the rival stands for another approach */
-    bool ceiling, vague;      /* one is known; to so little that it decides nothing */
+    bool launch, data, proven, tie; /* `tie`: the rival stands for another approach */
+    bool ceiling, vague;            /* one is known; to so little that it decides nothing */
 } judged;
 
 static bool is_time(double us) { return isfinite(us) && us > 0; }
@@ -122,6 +122,7 @@ static void judge_win(judged *j) {
 static void judge_ceiling(judged *j) {
     const verdict_facts *f = j->f;
     j->launch = f->bound && strcmp(f->bound, "launch") == 0;
+    j->data = f->bound && strcmp(f->bound, "data") == 0;
     j->ceiling = is_time(f->ceiling_us);
     if (!j->ceiling) return;
     j->vague = !f->ceiling_beside && !(f->ceiling_ci <= j->t->ceiling_ci);
@@ -131,7 +132,8 @@ static void judge_ceiling(judged *j) {
     if (!is_time(f->launch_us)) return;
     j->floor.x = f->launch_us / f->ceiling_us;
     j->floor.half = isfinite(f->ceiling_ci) ? j->floor.x * f->ceiling_ci : 0;
-    if (touches(j->floor, launch_bound)) j->launch = !j->vague; /* the cheaper action: it has no potential */
+    if (touches(j->floor, launch_bound) && !j->data)
+        j->launch = !j->vague; /* the cheaper action: it has no potential */
 }
 
 /* A share falls as the model's time grows: by what this operation itself takes, and by what all others do. */
@@ -145,6 +147,7 @@ static void judge_shares(judged *j) {
         const double gain = share * j->win.x;
         j->proven_share = (figure){gain, share * (j->win.half + j->win.x * rest) + gain * others};
     }
+    if (j->data) return;
     if (j->vague && !j->launch) {
         j->potential_share = (figure){0, INFINITY}; /* it may be any: only what is proven makes a priority */
     } else if (j->ceiling && !j->launch && j->efficiency.x < 1) {
@@ -241,6 +244,11 @@ static void say_launch(const judged *j, char *text, size_t room) {
     snprintf(text, room, "Bound by launching: a faster kernel gains nothing here, fusing it with its neighbours may.");
 }
 
+static void say_data(const judged *j, char *text, size_t room) {
+    (void)j;
+    snprintf(text, room, "How much it does depends on its data: its bytes are all that is known to bound it.");
+}
+
 static void say_vague(const judged *j, char *text, size_t room) {
     const double ci = j->f->ceiling_ci;
     static const char again[] = "measure it again with --ceilings --no-cache";
@@ -318,6 +326,7 @@ static bool is_launch_proven(const judged *j) {
 }
 static bool is_fusion(const judged *j) { return j->f->fusion; }
 static bool is_launch(const judged *j) { return j->launch; }
+static bool is_data(const judged *j) { return j->data; }
 static bool is_vague(const judged *j) { return j->vague; }
 static bool is_at_ceiling(const judged *j) { return surely(j->efficiency, j->t->ceiling); }
 static bool is_open(const judged *j) { return touches(j->efficiency, j->t->ceiling); }
@@ -350,6 +359,7 @@ static const rule rules[] = {
     {"proven, and bound by launching", is_launch_proven, NULL, true, near_nothing, say_launch_proven},
     {"proven", is_proven, NULL, false, near_nothing, say_proven},
     {"fusion without a gain", is_fusion, "NONE", true, near_nothing, say_apart},
+    {"bound by its data", is_data, "NONE", true, near_nothing, say_data},
     {"bound by launching", is_launch, "NONE", true, near_nothing, say_launch},
     {"ceiling not known well enough", is_vague, "UNMEASURED", true, is_vague, say_vague},
     {"at the ceiling", is_at_ceiling, "NONE", true, near_ceiling, say_at_ceiling},

@@ -39,7 +39,7 @@ typedef struct verdict_facts {
     const char *op;          /* "gemm", "attention", … */
     const char *pattern;     /* DENSE, … */
     const char *device;      /* "cuda:0": decides what can be tried on it; NULL: not known */
-    const char *bound;       /* "launch": it has no potential of its own */
+    const char *bound;       /* "launch": it has no potential of its own; "data": none that is known */
     const char *best_family; /* approach that the winner stands for: LIBRARY_TUNE, SPARSE_24, CUSTOM_KERNEL, …; NULL */
     const char *reason;      /* code of the reason why there is no baseline; NULL: there is one */
     bool no_work;            /* it computes and moves nothing */

@@ -8,7 +8,7 @@
 
 enum { PART = 20 }; /* operations that it takes */
 
-static const char *const bounds[] = {"compute", "memory", "special", "launch"};
+static const char *const bounds[] = {"compute", "memory", "special", "launch", "data"};
 enum { BOUNDS = sizeof bounds / sizeof bounds[0] };
 
 typedef struct learner {

@@ -59,6 +59,10 @@ static void say_kernels(const explain *e) {
         explain_tell(e, "Bound by launching: a faster kernel changes no priority, a proven fusion of it would.");
         return;
     }
+    if (plain_same(e->r->bound, "data")) {
+        explain_tell(e, "Bound by its data: what a faster kernel could reach is not known.");
+        return;
+    }
     bool reached = true;
     for (size_t k = 0; reached && k < sizeof steps / sizeof steps[0]; k++) {
         const bool next_too = k < 2 && steps[k + 1].share / share <= t->margin; /* with the same time, more */

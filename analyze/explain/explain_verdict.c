@@ -3,6 +3,7 @@
 #include "analyze/explain/explain.h"
 
 #include "common/amount.h"
+#include "common/plain.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,6 +43,10 @@ static const char *fusion(const explain *e) {
 static const char *launch(const explain *e) {
     return arena_printf(e->arena, "launch overhead is %s of the ceiling, and bounds it from 50 %% on (%s does)",
                         explain_points(e, *figure(e, VERDICT_FLOOR)), said(e->r->bound));
+}
+
+static const char *data(const explain *e) {
+    return plain_same(e->r->bound, "data") ? "how much it does depends on its data" : "its work is known";
 }
 
 static const char *exact(const explain *e) {
@@ -90,6 +95,7 @@ static const struct {
     {"proven, and bound by launching", proven_launch},
     {"proven", proven},
     {"fusion without a gain", fusion},
+    {"bound by its data", data},
     {"bound by launching", launch},
     {"ceiling not known well enough", exact},
     {"at the ceiling", efficient},

@@ -31,7 +31,7 @@ static summary_outcome outcome_of(const study_report *r) {
     if (r->count <= 0 || verdict_is_excused(r->reason_code)) return SUMMARY_OUTSIDE;
     if (!study_has_baseline(r)) return SUMMARY_MISSING;
     if (v->proven_gain_us > 0) return r->baseline_own ? SUMMARY_OWN : SUMMARY_PROVEN;
-    if (plain_same(v->approach, "UNMEASURED")) return SUMMARY_UNKNOWN;
+    if (plain_same(v->approach, "UNMEASURED") || plain_same(r->bound, "data")) return SUMMARY_UNKNOWN;
     if (!plain_same(v->approach, "NONE")) return SUMMARY_OPEN;
     if (plain_same(verdict_rule(v->rule), VERDICT_OPEN)) return SUMMARY_UNDECIDED;
     if (!plain_same(v->priority, "NONE")) return SUMMARY_SMALL;

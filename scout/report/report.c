@@ -3,6 +3,7 @@
 #include "scout/report/report.h"
 
 #include "common/json.h"
+#include "common/opcost.h"
 #include "common/plain.h"
 
 #include <math.h>
@@ -179,7 +180,7 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     out->ceiling_ci = t.rel_ci95;
     take_what_ran(m, out);
     out->launch_us = 1e6 * t.launch_s;
-    out->bound = t.bound;
+    out->bound = opcost_by_data(r) ? "data" : t.bound;
     out->above_ceiling = verdict_known(out->baseline_ci) && verdict_known(out->ceiling_ci) &&
                          outruns(out, out->ceiling_us, out->ceiling_ci);
 }

@@ -222,6 +222,18 @@ static void a_win_must_exceed_margin_and_interval(void) {
     wants(&f, "NONE", "NONE", false);
 }
 
+/* Its bytes take a hundredth of its time, and what else it must do is not known. */
+static void bound_by_data_has_no_potential(void) {
+    verdict_facts f = product(1);
+    f.bound = "data", f.launch_us = 0.1 * f.ceiling_us;
+    wants(&f, "NONE", "NONE", false);
+    UNIT_CHECK(judge(&f).potential_gain_us == 0);
+    UNIT_CHECK(strstr(judge(&f).recommendation, "depends on its data") != NULL);
+    f.best_us = 70, f.ratio = 0.7, f.best_name = "own", f.best_family = "CUSTOM_KERNEL";
+    wants(&f, "CUSTOM_KERNEL", "HIGH", false);
+    UNIT_CHECK(fabs(judge(&f).proven_gain_us - 30) < 1e-9);
+}
+
 static void bound_by_launch_has_no_potential(void) {
     verdict_facts f = product(50);
     f.bound = "launch";
@@ -357,6 +369,7 @@ int main(void) {
     UNIT_RUN(a_proven_gain_comes_first);
     UNIT_RUN(a_proven_gain_follows_the_models_time);
     UNIT_RUN(a_win_must_exceed_margin_and_interval);
+    UNIT_RUN(bound_by_data_has_no_potential);
     UNIT_RUN(bound_by_launch_has_no_potential);
     UNIT_RUN(what_was_not_measured_is_never_none);
     UNIT_RUN(what_could_run_as_one);

@@ -24,6 +24,9 @@ static void every_rule_has_its_name(void) {
     UNIT_TEXT(rule_of(&f), "ceiling not known well enough");
     f.bound = "launch";
     UNIT_TEXT(rule_of(&f), "bound by launching");
+    f.bound = "data";
+    UNIT_TEXT(rule_of(&f), "bound by its data");
+    f.bound = "launch";
     f.fusion = true;
     UNIT_TEXT(rule_of(&f), "fusion without a gain");
     f.fusion = false, f.ratio = 0.5;
@@ -36,7 +39,7 @@ static void every_rule_has_its_name(void) {
     UNIT_TEXT(rule_of(&f), "nothing to do");
     int count = 0;
     while (verdict_rule(count)) count++;
-    UNIT_INT(count, 13);
+    UNIT_INT(count, 14);
     UNIT_CHECK(!verdict_rule(-1));
 }
 
