@@ -16,4 +16,14 @@ check "other work: said at the start, by name" grep -qE '[0-9.]+ of [0-9]+ cores
 dropped=$(python3 -c 'import json; r = json.load(open("beside/run.json")); print(r["blocks"]["dropped"] if "bash" in r["beside"]["programs"] else -1)')
 check "other work: in run.json" test "$dropped" -ge 0
 check "other work: dropped blocks are told at the end" test "$(grep -cE "^$dropped of [0-9]+ blocks .* dropped$" stdout.txt)" = "$((dropped > 0))"
+
+# ---- without a budget ----
+cat >two.json <<'END'
+{"relu": {"op": "elementwise", "what": "relu", "shape": [1, 4096], "dtype": "fp32"},
+ "norm": {"op": "layernorm", "shape": [16, 256], "dtype": "fp32"}}
+END
+run "$SCOUT" --device cpu two.json -o two --cache-dir cpu-cache
+check "what is decided after few passes goes on: 13 at least" python3 "$ROOT/tests/scout/reports.py" passes two 13 26
+check "small work has one thread" \
+    test "$(grep -l '"baseline_variant": "threads=one' two/reports/*.json | wc -l)" = "$(($(nproc) > 1 ? 2 : 0))"
 finish

@@ -126,6 +126,8 @@ static void later_passes(void) {
     near(budget_later_end(&b, 60, true, 130), 150);
     b = made("exhaustive", 0);
     UNIT_CHECK(isinf(budget_later_end(&b, 1, true, 130)));
+    near(budget_spare(8), 4);
+    near(budget_spare(100), 10);
 }
 
 static void what_is_worth_most_has_what_is_left(void) {
