@@ -39,16 +39,21 @@ static tensor *present(expansion *x, tensor *fresh, int past, int slot) {
     return fresh == part_in(x, slot) && part_out(x, slot) ? part_do(x, "Identity", fresh, NULL) : fresh;
 }
 
-/* That sees nothing to its right, however it is told. */
-static bool is_causal(const expansion *x) {
-    return graph_attr_int(x->n, "is_causal", 0) != 0 || graph_attr_int(x->n, "right_window_size", -1) == 0;
+/* What a query sees by its place alone: so many keys to each side of it; less than 0: all of them. */
+typedef struct band {
+    int64_t left, right;
+} band;
+
+static band band_of(const expansion *x) {
+    const bool causal = graph_attr_int(x->n, "is_causal", 0) != 0;
+    return (band){.left = graph_attr_int(x->n, "left_window_size", -1),
+                  .right = causal ? 0 : graph_attr_int(x->n, "right_window_size", -1)};
 }
 
-/* Then products of all queries and keys are more than its work. */
-static bool has_window(const expansion *x) {
-    return graph_attr_int(x->n, "left_window_size", -1) >= 0 ||
-           (!is_causal(x) && graph_attr_int(x->n, "right_window_size", -1) > 0);
-}
+static bool is_cut(band b) { return b.left >= 0 || b.right >= 0; }
+
+/* Kernels know keys up to the query, and so many of them. */
+static bool is_known(band b) { return b.right == 0 || !is_cut(b); }
 
 static bool has_short_mask(const expansion *x, int64_t keys) {
     const tensor *const mask = part_in(x, MASK);
@@ -80,14 +85,46 @@ static tensor *bias_of_seen(expansion *x, tensor *mask) {
     return *part_make(x, &(step){.op_type = "Where", .in = {mask, part_real(x, like, "seen", 0), hidden}});
 }
 
+static bool sees(band b, int64_t far) { return (b.right < 0 || far <= b.right) && (b.left < 0 || -far <= b.left); }
+
+/* What a band hides of [queries, keys], the first query at key `at`: as a bias, or as what is seen. */
+static tensor *band_mask(expansion *x, band b, int64_t at, int64_t queries, int64_t keys, dtype type) {
+    arena *const a = x->e->m->arena;
+    const int64_t dims[] = {queries, keys}, count = checked_mul(queries, keys);
+    const int64_t last =
+        checked_sub(checked_add(at, queries), keys); /* how far the last query is behind the last key */
+    if (queries < 1 || keys < 1 || (b.left >= 0 && last > b.left))
+        x->failed = true; /* a query without keys gets zeros */
+    if (x->failed) return NULL;
+    if (count > INFO_MAX_VALUES) return part_table(x, "band", type, 2, dims);
+    double *const bias = arena_array(a, double, count);
+    int64_t *const seen = arena_array(a, int64_t, count);
+    for (int64_t k = 0; k < count; k++) {
+        seen[k] = sees(b, k % keys - k / keys - at);
+        bias[k] = seen[k] ? 0 : hides(type);
+    }
+    return part_constant(x, "band",
+                         type == DTYPE_BOOL ? info_of_ints(a, type, 2, dims, seen, count)
+                                            : info_of_floats(a, type, 2, dims, bias, count));
+}
+
+/* Lengths that come as data move the band of each sequence, and hide what is behind it. */
+static tensor *places_mask(expansion *x, int64_t queries, int64_t keys, dtype type) {
+    arena *const a = x->e->m->arena;
+    const int64_t dims[RANK] = {tensor_dim(part_in(x, QUERY), 0), 1, queries, keys};
+    if (!part_in(x, LENGTHS))
+        return band_mask(x, band_of(x), tensor_dim(part_in(x, PAST_KEYS), 2), queries, keys, type);
+    return part_tensor(x, arena_printf(a, "%s/seen", x->n->name), TENSOR_ASSUMED, info_tensor(a, type, RANK, dims));
+}
+
 /* What is added to scores. Which keys a query sees by their places alone, follows from attributes. */
 static tensor *bias_of(expansion *x, int64_t queries, int64_t keys) {
     const tensor *const like = part_in(x, QUERY);
     tensor *mask = part_in(x, MASK) ? lengthened(x, part_in(x, MASK), keys) : NULL;
     if (mask && mask->info->type == DTYPE_BOOL) mask = bias_of_seen(x, mask);
-    if (!is_causal(x)) return mask;
-    tensor *const past = part_table(x, "causal", like->info->type, 2, (int64_t[]){queries, keys});
-    return mask ? part_do(x, "Add", mask, past) : past;
+    if (!is_cut(band_of(x)) && !part_in(x, LENGTHS)) return mask;
+    tensor *const places = places_mask(x, queries, keys, like->info->type);
+    return mask ? part_do(x, "Add", mask, places) : places;
 }
 
 static tensor *capped(expansion *x, tensor *scores) {
@@ -126,6 +163,141 @@ static void give_mask(expansion *x, int64_t keys) {
     if (!x->failed) x->last.in[MASK] = lengthened(x, part_in(x, MASK), keys);
 }
 
+/* ---- bands that no kernel knows ---- */
+
+/* The node's attributes without its band, which a mask says. */
+static void take_attrs(expansion *x, attr *attrs, int most) {
+    static const char *const said[] = {"is_causal", "left_window_size", "right_window_size"};
+    int count = 0;
+    for (int k = 0; k < x->n->attr_count; k++) {
+        bool kept = true;
+        for (size_t j = 0; j < sizeof said / sizeof *said; j++)
+            kept = kept && strcmp(x->n->attrs[k].name, said[j]) != 0;
+        if (kept && count == most) x->failed = true;
+        if (kept && count < most) attrs[count++] = x->n->attrs[k];
+    }
+}
+
+/* A short sequence, or one with a mask: the band is one more, as a library has it. */
+static void give_band(expansion *x, int64_t queries, int64_t keys) {
+    enum { MOST_MASK = 1 << 28 };
+    tensor *const given = part_in(x, MASK);
+    node *const n = &x->last;
+    if (checked_mul(queries, keys) > MOST_MASK) x->failed = true;
+    tensor *const places = places_mask(x, queries, keys, (given ? given : part_in(x, QUERY))->info->type);
+    if (x->failed) return;
+    tensor **const in = arena_array(x->e->m->arena, tensor *, n->in_count + MASK + 1);
+    attr *const attrs = arena_array(x->e->m->arena, attr, n->attr_count + 1);
+    memcpy(in, n->in, (size_t)n->in_count * sizeof *in);
+    in[MASK] = places;
+    if (given)
+        in[MASK] = part_do(x, places->info->type == DTYPE_BOOL ? "And" : "Add", lengthened(x, given, keys), places);
+    n->in = in;
+    if (n->in_count <= MASK) n->in_count = MASK + 1;
+    part_leave_out(x, LENGTHS);
+    take_attrs(x, attrs, n->attr_count);
+    for (n->attr_count = 0; attrs[n->attr_count].name;) n->attr_count++;
+    n->attrs = attrs;
+}
+
+/* Long ones in chunks of queries: chunks between the first and the last see as many keys each. */
+typedef struct pieces {
+    band b;
+    int64_t batch, length, chunk, many; /* many: whole chunks that see all keys of their band */
+    int64_t groups;                     /* of heads; 0: [batch, length, heads * size] */
+    int axis;                           /* of the length */
+} pieces;
+
+/* An attention of queries from `at` on, the first of them at key `first` of those that are given. */
+static tensor *attention_of(expansion *x, const pieces *p, tensor *const in[QKV], int64_t first) {
+    step s = {.op_type = "Attention", .in = {in[QUERY], in[KEY], in[VALUE]}};
+    s.in[MASK] = band_mask(x, p->b, first, tensor_dim(in[QUERY], p->axis), tensor_dim(in[KEY], p->axis),
+                           part_in(x, QUERY)->info->type);
+    take_attrs(x, s.attrs, (int)(sizeof s.attrs / sizeof *s.attrs));
+    return *part_make(x, &s);
+}
+
+/* Of some queries, at one end of the sequence. */
+static tensor *piece(expansion *x, const pieces *p, int64_t from, int64_t to) {
+    const int64_t first = from > p->b.left ? from - p->b.left : 0,
+                  end = to < p->length - p->b.right ? to + p->b.right : p->length;
+    tensor *const in[QKV] = {part_slice(x, part_in(x, QUERY), p->axis, from, to),
+                             part_slice(x, part_in(x, KEY), p->axis, first, end),
+                             part_slice(x, part_in(x, VALUE), p->axis, first, end)};
+    return attention_of(x, p, in, from - first);
+}
+
+/* [batch, heads, chunks, length, size] with heads that share keys behind their chunks, and back. */
+static tensor *moved(expansion *x, const pieces *p, tensor *t, bool back) {
+    static const int64_t perm[] = {0, 1, 3, 2, 4, 5};
+    if (x->failed) return NULL;
+    const int64_t count = p->many - 1, each = tensor_count(t) / p->batch / p->groups / count, size = tensor_dim(t, -1),
+                  rows = each / p->chunk / size;
+    const int64_t dims[] = {p->batch, p->groups, back ? count : rows, back ? rows : count, p->chunk, size};
+    t = part_reshaped(x, t, 6, dims);
+    return rows == 1 ? t
+                     : *part_make(x, &(step){.op_type = "Transpose", .in = {t}, .attrs = {ints_attr("perm", 6, perm)}});
+}
+
+/* Where the keys of each chunk stand. */
+static tensor *places_of(expansion *x, const pieces *p, int64_t seen) {
+    const int64_t dims[] = {p->many - 1, seen}, count = checked_mul(dims[0], seen);
+    if (count > INFO_MAX_VALUES) return part_table(x, "keys", DTYPE_INT64, 2, dims);
+    int64_t *const at = arena_array(x->e->m->arena, int64_t, count);
+    for (int64_t k = 0; k < count; k++) at[k] = (k / seen + 1) * p->chunk - p->b.left + k % seen;
+    return part_constant(x, "keys", info_of_ints(x->e->m->arena, DTYPE_INT64, 2, dims, at, count));
+}
+
+/* All chunks in the middle at once: they are sequences of their own, or heads where these come first. */
+static tensor *middle(expansion *x, const pieces *p) {
+    const int64_t count = p->many - 1, seen = p->chunk + p->b.left + p->b.right,
+                  sequences = checked_mul(p->batch, count);
+    tensor *in[QKV] = {part_slice(x, part_in(x, QUERY), p->axis, p->chunk, p->many * p->chunk)};
+    tensor *const places = places_of(x, p, seen);
+    for (int k = KEY; k < QKV; k++)
+        in[k] = *part_make(
+            x, &(step){.op_type = "Gather", .in = {part_in(x, k), places}, .attrs = {int_attr("axis", p->axis)}});
+    for (int k = QUERY; k < QKV && !x->failed; k++) {
+        const int64_t rows = k == QUERY ? p->chunk : seen, size = tensor_dim(in[k], -1);
+        if (k == QUERY && p->groups) in[k] = moved(x, p, in[k], false);
+        const int64_t lists = tensor_count(in[k]) / p->batch / rows / size;
+        in[k] = p->groups ? part_reshaped(x, in[k], RANK, (int64_t[]){p->batch, lists, rows, size})
+                          : part_reshaped(x, in[k], 3, (int64_t[]){sequences, rows, size});
+    }
+    tensor *made = attention_of(x, p, in, p->b.left);
+    if (x->failed) return NULL;
+    if (p->groups) made = moved(x, p, made, true);
+    const int64_t size = tensor_dim(made, -1), all = count * p->chunk;
+    return p->groups ? part_reshaped(x, made, RANK, (int64_t[]){p->batch, tensor_dim(part_in(x, QUERY), 1), all, size})
+                     : part_reshaped(x, made, 3, (int64_t[]){p->batch, all, size});
+}
+
+/* As Longformer has it: the work is that of the band, and not of all pairs. */
+static void take_pieces(expansion *x, const pieces *p) {
+    tensor *const first = piece(x, p, 0, p->chunk), *const last = piece(x, p, p->many * p->chunk, p->length);
+    part_end(x, &(step){.op_type = "Concat", .in = {first, middle(x, p), last}, .attrs = {int_attr("axis", p->axis)}});
+}
+
+static void take_band(expansion *x, band b, int64_t keys) {
+    enum { LEAST = 32, FEW = 3 };
+    const tensor *const in = part_in(x, QUERY);
+    pieces p = {.b = b, .batch = tensor_dim(in, 0), .length = tensor_dim(in, -2), .axis = tensor_rank(in) - 2};
+    const int64_t wide = b.left > b.right ? b.left : b.right;
+    p.chunk = wide > LEAST ? wide : LEAST;
+    p.many = (keys - b.right) / p.chunk;
+    if (tensor_rank(in) == RANK) p.groups = tensor_dim(part_in(x, KEY), 1);
+    bool alone = part_in(x, MASK) || p.length != keys || b.left < 0 || b.right < 0 || p.many < FEW;
+    for (int k = PAST_KEYS; k < x->n->in_count; k++) alone = alone || part_in(x, k);
+    for (int k = KEY; k < x->n->out_count; k++) alone = alone || part_out(x, k);
+    for (int k = QUERY; k < QKV; k++)
+        if (tensor_count(part_in(x, k)) < 1 || tensor_rank(part_in(x, k)) != p.axis + 2) x->failed = true;
+    if (x->failed) return;
+    if (alone)
+        give_band(x, p.length, keys);
+    else
+        take_pieces(x, &p);
+}
+
 /* Heads that share keys are rows of one product. */
 static tensor *product(expansion *x, const heads *h, tensor *a, tensor *b, const attr *how) {
     const int64_t rows[RANK] = {h->batch, h->groups, checked_mul(h->heads / h->groups, h->queries), tensor_dim(a, -1)};
@@ -141,13 +313,19 @@ void take_scores(expansion *x) {
     const int64_t length = tensor_dim(fresh, -2),
                   total = checked_add(length, cached ? tensor_dim(part_in(x, PAST_KEYS), 2) : 0);
     const int64_t mode = graph_attr_int(x->n, "qk_matmul_output_mode", 0);
-    if (part_in(x, LENGTHS) || !in || !fresh || mode < 0 || mode > 3) x->failed = true;
+    if (!in || !fresh || mode < 0 || mode > 3) x->failed = true;
     if (x->failed) return;
+    const band b = band_of(x);
     if (!needs_scores(x)) {
-        give_mask(x, total);
+        if (is_known(b) && !part_in(x, LENGTHS))
+            give_mask(x, total);
+        else if (is_known(b))
+            x->failed = true; /* kernels know lengths */
+        else
+            take_band(x, b, total);
         return;
     }
-    if (has_window(x)) x->failed = true;
+    if (b.left >= 0 && b.left < total / 2 && !part_out(x, SCORES)) x->failed = true; /* too many pairs for its work */
     tensor *const query = by_heads(x, QUERY, "q_num_heads"),
                   *const key = present(x, by_heads(x, KEY, "kv_num_heads"), PAST_KEYS, KEY),
                   *const val = present(x, by_heads(x, VALUE, "kv_num_heads"), PAST_VALUES, VALUE);

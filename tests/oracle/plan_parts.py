@@ -208,7 +208,7 @@ def training(rng):
 
 def attentions(rng):
     """Scores that are given back, masks that end before the keys, and what a query sees to both sides."""
-    def made(q, k, v, mask=None, past_k=None, past_v=None, *, heads=0, groups=0, mode=None, cap=0.0):
+    def made(q, k, v, mask=None, past_k=None, past_v=None, *, heads=0, groups=0, mode=None, cap=0.0, band=None):
         packed = q.ndim == 3
         q, k, v = (t.reshape(*t.shape[:2], n, -1).swapaxes(1, 2) if packed else t for t, n in ((q, heads), (k, groups), (v, groups)))
         k, v = (t if past is None else np.concatenate([past, t], 2) for t, past in ((k, past_k), (v, past_v)))
@@ -219,30 +219,52 @@ def attentions(rng):
         if mask is not None:
             bias = np.where(mask, 0, -np.inf) if mask.dtype == bool else mask
             bias = np.pad(bias, [(0, 0)] * (bias.ndim - 1) + [(0, k.shape[2] - bias.shape[-1])], constant_values=-np.inf)
+        if band:
+            far = np.arange(k.shape[2]) - np.arange(q.shape[2])[:, None] - (0 if past_k is None else past_k.shape[2])
+            bias = bias + np.where((far >= -band[0]) & (far <= band[1]), 0, -np.inf)
         said.append(said[1] + bias)
         p = np.exp(said[2] - said[2].max(-1, keepdims=True))
         said.append(p / p.sum(-1, keepdims=True))
         y = said[3] @ wide[1]
         y = y.swapaxes(1, 2).reshape(y.shape[0], y.shape[2], -1) if packed else y
-        return [t.astype(np.float32) for t in [y, k, v, *([] if mode is None else [said[mode]])]]
+        return [t.astype(q.dtype) for t in [y, k, v, *([] if mode is None else [said[mode]])]]
 
-    b, h, g, s, t, d = 2, 4, 2, 3, 6, 8
-    for packed, mode, cap, past, kind in ((0, 0, 0, 0, "float"), (0, 1, 2, 0, "none"), (1, 2, 2, 1, "float"), (1, 3, 0, 0, "bool"), (0, 3, 0, 1, "none"),
-                                          (0, None, 0, 0, "short"), (1, None, 0, 1, "short bool"), (1, None, 0, 0, "band"), (0, None, 0, 1, "left"),
-                                          (0, 0, 0, 0, "band"), (0, 0, 0, 0, "left")):
-        q, k, v = (normal(rng, *([b, n, n_heads * d] if packed else [b, n_heads, n, d])) for n, n_heads in ((s, h), (t, g), (t, g)))
+    b, h, g, d, far = 2, 4, 2, 8, 1 << 20
+    for packed, mode, cap, past, kind, band in (
+            (0, 0, 0, 0, "float", None), (0, 1, 2, 0, "none", None), (1, 2, 2, 1, "float", None), (1, 3, 0, 0, "bool", None), (0, 3, 0, 1, "none", None),
+            (0, None, 0, 0, "short", None), (1, None, 0, 1, "short bool", None), (0, None, 0, 1, "none", (1, 0)),
+            (1, None, 0, 0, "none", (1, 2)), (0, None, 2, 1, "none", (2, 1)), (0, None, 0, 0, "float", (far, 2)), (1, None, 0, 0, "bool", (far, 2)),
+            (0, None, 0, 1, "short", (7, far)), (0, 0, 0, 0, "none", (2, 1)), (0, 3, 0, 1, "float", (4, 0)), (1, 1, 2, 0, "none", (far, 0)),
+            (1, None, 0, 0, "long", (20, 10)), (0, None, 2, 0, "long", (30, 2)), (0, None, 0, 0, "long", (0, 32)), (1, None, 0, 0, "long", (900, 2))):
+        s, t = (300, 300) if kind == "long" else (5, 5) if band and "bool" in kind else (3, 6)
+        dtype = np.float16 if kind == "long" else np.float32  # whose masks are small enough to be told
+        q, k, v = (normal(rng, *([b, n, n_heads * d] if packed else [b, n_heads, n, d]), dtype=dtype) for n, n_heads in ((s, h), (t, g), (t, g)))
         before = [normal(rng, b, g, 5, d) if past else None for _ in range(2)]
-        long = t + 5 * past - 2 * ("short" in kind)
-        mask = None if kind in ("none", "band", "left") else rng.random((s, long)) < 0.6 if "bool" in kind else normal(rng, s, long)
+        width = t + 5 * past - 2 * ("short" in kind)
+        mask = None if kind in ("none", "long") else rng.random((s, width)) < 0.6 if "bool" in kind else normal(rng, s, width)
         if mask is not None and mask.dtype == bool:
             mask[:, 0] = True
         told = {"softcap": float(cap)} | ({"q_num_heads": h, "kv_num_heads": g} if packed else {})
-        parts = {"short": ["move:pad", "attention:additive"], "short bool": ["move:pad", "attention:additive"], "band": ["attention:none"],
-                 "left": ["attention:causal"], "bool": "only data decide"}.get(kind)
-        told |= {"left_window_size": 1, "right_window_size": 2 if kind == "band" else 0} if kind in ("band", "left") else {}
-        yield (f"Attention, packed {packed}, mode {mode}, cap {cap}, past {past}, mask {kind}", "Attention", [q, k, v, mask, *before],
+        parts = {"short": ["move:pad", "attention:additive"], "short bool": ["move:pad", "attention:additive"], "none": ["attention:causal"]}.get(kind)
+        parts = ["elementwise:and", "attention:additive"] if band and kind == "bool" else "only data decide" if kind == "bool" else parts
+        if band and kind != "bool" and band != (1, 0):
+            behind = {"short": ["move:pad", "elementwise:add"]}.get(kind, [])
+            parts = [*behind, "attention:additive"] if mode is None and (past or band == (900, 2)) else None
+        elif kind == "none" and not band:
+            parts = None
+        alone = band and not past and mode is None
+        told |= {name: n for name, n in zip(("left_window_size", "right_window_size"), band) if n < far} if band else {}
+        yield (f"Attention, packed {packed}, mode {mode}, cap {cap}, past {past}, mask {kind}, band {band}", "Attention", [q, k, v, mask, *before],
                told | ({} if mode is None else {"qk_matmul_output_mode": mode}),
-               *([parts, 3 if mode is None else 4] if parts else [lambda *t, mode=mode, cap=cap: made(*t, heads=h, groups=g, mode=mode, cap=cap)]))
+               *([parts, 1 if alone else 3 if mode is None else 4] if parts
+                 else [lambda *t, mode=mode, cap=cap, band=band, alone=alone: made(*t, heads=h, groups=g, mode=mode, cap=cap, band=band)[:1 if alone else None]]))
+
+
+    given = [normal(rng, b, h, 3, d), normal(rng, b, g, 6, d), normal(rng, b, g, 6, d), None, None, None, np.array([6, 4])]
+    scores = ["gemm", "gemm", "elementwise:add", "softmax"]
+    for told, outs, parts in (({"left_window_size": 1, "right_window_size": 1}, 1, ["attention:additive"]), ({"is_causal": 1}, 1, ["attention:causal+padding"]),
+                              ({"is_causal": 1, "qk_matmul_output_mode": 3}, 4, scores), ({"softmax_precision": 11}, 1, ["move:cast", "move:cast", *scores])):
+        yield f"Attention of lengths, {told}", "Attention", given, told, parts, outs
 
 
 def others(rng):
