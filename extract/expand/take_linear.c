@@ -13,8 +13,8 @@ enum { PAST = 3, DECAY, BETA, RANK = 4, LONGEST = STEP_INPUTS, MOST_STEPS = 1 <<
 typedef struct steps {
     int64_t batch, length, heads, groups, size, value_size, window; /* groups: key heads */
     double scale;
-    dtype type; /* of the state, which all is counted in */
-    bool decays, corrects;
+    dtype type;                    /* of the state, which all is counted in */
+    bool decays, corrects, by_key; /* by_key: each number of a key has a gate of its own */
 } steps;
 
 static bool read_rule(const expansion *x, steps *s) {
@@ -49,6 +49,9 @@ static steps read_steps(expansion *x) {
     s.size = tensor_dim(key, 2) / s.groups, s.value_size = tensor_dim(val, 2) / s.groups;
     s.type = past ? past->info->type : query->info->type;
     if (s.size < 1 || s.value_size < 1) x->failed = true;
+    const int64_t gates = s.decays ? tensor_dim(part_in(x, DECAY), 2) : s.groups;
+    s.by_key = gates != s.groups;
+    if (s.by_key && gates != checked_mul(s.groups, s.size)) x->failed = true;
     if (s.scale == 0 && s.size > 0) s.scale = 1 / sqrt((double)s.size);
     return s;
 }
@@ -82,8 +85,8 @@ static tensor *next_state(expansion *x, const steps *s, tensor *state, int64_t a
     tensor *const key = of_step(x, s, KEY, at, s->size, 1);
     tensor *val = of_step(x, s, VALUE, at, 1, s->value_size);
     if (state && s->decays) {
-        const bool each = tensor_dim(part_in(x, DECAY), 2) == checked_mul(s->groups, s->size) && s->size > 1;
-        state = part_do(x, "Mul", state, part_do(x, "Exp", of_step(x, s, DECAY, at, each ? s->size : 1, 1), NULL));
+        tensor *const gate = of_step(x, s, DECAY, at, s->by_key ? s->size : 1, 1);
+        state = part_do(x, "Mul", state, part_do(x, "Exp", gate, NULL));
     }
     if (s->corrects && state) {
         tensor *const known =
@@ -96,13 +99,13 @@ static tensor *next_state(expansion *x, const steps *s, tensor *state, int64_t a
 }
 
 /* The last states, the newest last; before the first one they are zero. */
-static tensor *window_of(expansion *x, const steps *s, tensor *const *states) {
-    const int64_t count = s->length < s->window ? s->length : s->window;
+static tensor *window_of(expansion *x, const steps *s, tensor *const *states, int64_t known) {
+    const int64_t count = known < s->window ? known : s->window;
     int64_t dims[] = {1, s->batch, s->groups, s->size, s->value_size}, pads[10] = {0};
     step joined = {.op_type = "Concat", .attrs = {int_attr("axis", 0)}};
     if (count > STEP_INPUTS) x->failed = true;
     for (int64_t k = 0; k < count && !x->failed; k++)
-        joined.in[k] = part_reshaped(x, states[s->length - count + k], RANK + 1, dims);
+        joined.in[k] = part_reshaped(x, states[known - count + k], RANK + 1, dims);
     tensor *const all = count > 1 ? *part_make(x, &joined) : joined.in[0];
     pads[0] = s->window - count;
     if (pads[0] == 0) return all;
@@ -123,21 +126,23 @@ static void end(expansion *x, tensor *all) {
         part_end_reshaped(x, all);
 }
 
-static void take_each(expansion *x, const steps *s) {
-    tensor *states[LONGEST], *state = first_state(x, s);
-    step joined = {.op_type = "Concat", .attrs = {int_attr("axis", 1)}};
-    if (s->length > STEP_INPUTS) x->failed = true;
-    for (int64_t k = 0; k < s->length && !x->failed; k++) {
-        states[k] = state = next_state(x, s, state, k);
+/* Those from `first` on; `before` is what the others made, NULL: there are none. */
+static void take_each(expansion *x, const steps *s, int64_t first, tensor *before, tensor *state) {
+    tensor *states[LONGEST];
+    step joined = {.op_type = "Concat", .in = {before}, .attrs = {int_attr("axis", 1)}};
+    int count = before != NULL;
+    if (checked_sub(s->length, first) > STEP_INPUTS - count) x->failed = true;
+    for (int64_t k = first; k < s->length && !x->failed; k++) {
+        states[k - first] = state = next_state(x, s, state, k);
         tensor *const made = *part_make(x, &(step){.domain = "com.microsoft",
                                                    .op_type = "FusedMatMul",
                                                    .in = {queries(x, s, k), state},
                                                    .attrs = {real_attr("alpha", s->scale)}});
-        joined.in[k] = part_reshaped(x, made, 3, (int64_t[]){s->batch, 1, tensor_count(made) / s->batch});
+        joined.in[count++] = part_reshaped(x, made, 3, (int64_t[]){s->batch, 1, tensor_count(made) / s->batch});
     }
     if (x->failed) return;
-    tensor *const kept = s->window > 0 ? window_of(x, s, states) : state;
-    end(x, s->length > 1 ? *part_make(x, &joined) : joined.in[0]);
+    tensor *const kept = s->window > 0 ? window_of(x, s, states, s->length - first) : state;
+    end(x, count > 1 ? *part_make(x, &joined) : joined.in[0]);
     part_give(x, 1, kept);
 }
 
@@ -147,13 +152,20 @@ typedef struct chunks {
     const steps *s;
     int64_t count, length, rows; /* rows: queries that share a state */
     tensor *query, *key, *val;   /* [batch, groups, chunks, rows * steps or steps, size] */
-    tensor *sums, *decay;        /* of gates within a chunk, and from step to step; NULL without gates */
+    tensor *sums, *decay; /* of gates within a chunk, and from step to step; NULL without gates, or of one for all */
 } chunks;
 
 enum { LAST = 4 /* axis of sizes */ };
 
 static tensor *do_axis(expansion *x, const char *op_type, tensor *t, int64_t axis) {
     return *part_make(x, &(step){.op_type = op_type, .in = {t, part_scalar(x, "axis", DTYPE_INT64, axis)}});
+}
+
+/* The steps that chunks have, of an input that may have more: what is behind them changes no state. */
+static tensor *of_chunks(expansion *x, const chunks *c, tensor *t) {
+    const int64_t all = checked_mul(c->count, c->length), pads[] = {0, 0, 0, 0, checked_sub(all, c->s->length), 0};
+    if (tensor_dim(t, 1) > c->s->length) t = part_slice(x, t, 1, 0, c->s->length);
+    return pads[4] > 0 ? *part_make(x, &(step){.op_type = "Pad", .in = {t, part_numbers(x, "pads", 6, pads)}}) : t;
 }
 
 /* [batch, length, groups * rows * size] of an input, by group, chunk and row. */
@@ -163,7 +175,7 @@ static tensor *in_chunks(expansion *x, const chunks *c, int slot, int64_t groups
     const steps *s = c->s;
     const int64_t dims[] = {s->batch, c->count, c->length, groups, rows, size},
                   made[] = {s->batch, groups, c->count, checked_mul(rows, c->length), size};
-    tensor *const apart = part_reshaped(x, wide(x, part_in(x, slot), s->type), AXES, dims);
+    tensor *const apart = part_reshaped(x, of_chunks(x, c, wide(x, part_in(x, slot), s->type)), AXES, dims);
     tensor *const t =
         *part_make(x, &(step){.op_type = "Transpose", .in = {apart}, .attrs = {ints_attr("perm", AXES, perm)}});
     return part_reshaped(x, t, LAST + 1, made);
@@ -184,43 +196,112 @@ static tensor *left(expansion *x, const chunks *c, tensor *sums, int64_t many, i
         x, &(step){.op_type = "Trilu", .in = {part_do(x, "Exp", far, NULL)}, .attrs = {int_attr("upper", 0)}});
 }
 
-static chunks read_chunks(expansion *x, const steps *s) {
+/* Queries of each state: one that has several is there for each. */
+static tensor *queries_of_chunks(expansion *x, const chunks *c) {
+    const steps *s = c->s;
+    if (s->heads >= s->groups) return in_chunks(x, c, QUERY, s->groups, c->rows, s->size);
+    int64_t one[] = {s->batch, s->heads, 1, c->count, c->length, s->size},
+            all[] = {s->batch, s->groups, c->count, c->length, s->size};
+    tensor *const made = part_reshaped(x, in_chunks(x, c, QUERY, s->heads, 1, s->size), LAST + 2, one);
+    one[2] = s->groups / s->heads;
+    return part_reshaped(
+        x, *part_make(x, &(step){.op_type = "Expand", .in = {made, part_numbers(x, "shape", LAST + 2, one)}}), LAST + 1,
+        all);
+}
+
+/* Of equal length, and as few as hold all steps where no length divides them well. */
+static void set_length(chunks *c) {
     enum { USUAL = 64, MOST = 32 /* chunks, of sequences that are longer */ };
-    const int64_t longest = s->length / MOST > USUAL ? checked_ceil_div(s->length, MOST) : USUAL;
-    chunks c = {.s = s, .length = s->length < longest ? s->length : longest, .rows = s->heads / s->groups};
-    while (s->length % c.length != 0) c.length--;
-    c.count = s->length / c.length;
-    if (c.count > USUAL) x->failed = true; /* it has no chunks of that size */
-    if (x->failed) return c;
-    c.query = in_chunks(x, &c, QUERY, s->groups, c.rows, s->size);
+    const int64_t all = c->s->length, longest = all / MOST > USUAL ? checked_ceil_div(all, MOST) : USUAL;
+    c->length = all < longest ? all : longest;
+    while (all % c->length != 0 && c->length > longest / 2) c->length--;
+    if (all % c->length != 0) c->length = checked_ceil_div(all, checked_ceil_div(all, longest));
+    c->count = checked_ceil_div(all, c->length);
+}
+
+static chunks read_chunks(expansion *x, const steps *s) {
+    chunks c = {.s = s, .rows = s->heads > s->groups ? s->heads / s->groups : 1};
+    set_length(&c);
+    c.query = queries_of_chunks(x, &c);
     c.key = in_chunks(x, &c, KEY, s->groups, 1, s->size);
     c.val = in_chunks(x, &c, VALUE, s->groups, 1, s->value_size);
     if (s->decays) {
-        c.sums = do_axis(x, "CumSum", in_chunks(x, &c, DECAY, s->groups, 1, 1), 3);
-        c.decay = left(x, &c, c.sums, c.count, c.length);
+        c.sums = do_axis(x, "CumSum", in_chunks(x, &c, DECAY, s->groups, 1, s->by_key ? s->size : 1), 3);
+        if (!s->by_key) c.decay = left(x, &c, c.sums, c.count, c.length);
     }
     return c;
 }
 
-/* How much steps of a chunk see of earlier ones of it. */
-static tensor *seen_within(expansion *x, const chunks *c) {
-    const steps *s = c->s;
-    const attr how[] = {int_attr("transB", 1), real_attr("alpha", s->scale), {.name = NULL}};
-    const int64_t apart[] = {s->batch, s->groups, c->count, c->rows, c->length, c->length},
-                  gates[] = {s->batch, s->groups, c->count, 1, c->length, c->length},
-                  rows[] = {s->batch, s->groups, c->count, checked_mul(c->rows, c->length), c->length};
-    tensor *scores = part_reshaped(x, product(x, c->query, c->key, how), LAST + 2, apart);
-    if (c->decay)
-        scores = part_do(x, "Mul", scores, part_reshaped(x, c->decay, LAST + 2, gates));
-    else
-        scores = *part_make(x, &(step){.op_type = "Trilu", .in = {scores}, .attrs = {int_attr("upper", 0)}});
-    return part_reshaped(x, scores, LAST + 1, rows);
+static tensor *lower(expansion *x, tensor *t, int64_t diagonal) {
+    tensor *const from = diagonal != 0 ? part_scalar(x, "diagonal", DTYPE_INT64, diagonal) : NULL;
+    return *part_make(x, &(step){.op_type = "Trilu", .in = {t, from}, .attrs = {int_attr("upper", 0)}});
 }
+
+/* Some steps by what is left between them and the step that sums are counted from. */
+static tensor *faded_from(expansion *x, const chunks *c, tensor *t, int64_t rows, tensor *far) {
+    const int64_t length = tensor_dim(far, 3), size = c->s->size;
+    const int64_t apart[] = {c->s->batch, c->s->groups, c->count, rows, length, size},
+                  gates[] = {c->s->batch, c->s->groups, c->count, 1, length, size},
+                  flat[] = {c->s->batch, c->s->groups, c->count, checked_mul(rows, length), size};
+    tensor *const left_over = part_reshaped(x, part_do(x, "Exp", far, NULL), LAST + 2, gates);
+    return part_reshaped(x, part_do(x, "Mul", part_reshaped(x, t, LAST + 2, apart), left_over), LAST + 1, flat);
+}
+
+/* Of gates by key: blocks of few steps at a time, counted from the middle of the block, so that no power is too large
+ * for its type. */
+static tensor *pairs_by_key(expansion *x, const chunks *c, tensor *t, int64_t rows, double alpha, int64_t diagonal) {
+    enum { BLOCK = 16 };
+    const attr how[] = {int_attr("transB", 1), real_attr("alpha", alpha), {.name = NULL}};
+    const int64_t all[] = {c->s->batch, c->s->groups, c->count, rows, c->length, c->s->size};
+    step joined = {.op_type = "Concat", .attrs = {int_attr("axis", LAST)}};
+    int count = 0;
+    if (c->length > (int64_t)BLOCK * STEP_INPUTS) x->failed = true;
+    tensor *const apart = part_reshaped(x, t, LAST + 2, all);
+    for (int64_t from = 0; from < c->length && !x->failed; from += BLOCK) {
+        const int64_t to = c->length < from + BLOCK ? c->length : from + BLOCK, middle = (from + to) / 2;
+        const int64_t dims[] = {all[0], all[1], all[2], rows, to - from, to},
+                      pads[2 * (LAST + 2)] = {[2 * (LAST + 2) - 1] = c->length - to};
+        tensor *const at = part_slice(x, c->sums, 3, middle, middle + 1);
+        tensor *const later = part_do(x, "Sub", part_slice(x, c->sums, 3, from, to), at), *const sooner = part_do(
+                                                                                              x, "Sub", at,
+                                                                                              part_slice(x, c->sums, 3,
+                                                                                                         0, to));
+        tensor *const block = faded_from(x, c, part_slice(x, apart, LAST, from, to), rows, later),
+                      *const keys = faded_from(x, c, part_slice(x, c->key, 3, 0, to), 1, sooner);
+        tensor *made = lower(x, part_reshaped(x, product(x, block, keys, how), LAST + 2, dims), from + diagonal);
+        if (to < c->length)
+            made =
+                *part_make(x, &(step){.op_type = "Pad", .in = {made, part_numbers(x, "pads", 2 * (LAST + 2), pads)}});
+        joined.in[count++] = made;
+    }
+    return count > 1 ? *part_make(x, &joined) : joined.in[0];
+}
+
+/* How much steps of a chunk have to do with earlier ones of it, up to that diagonal. */
+static tensor *pairs(expansion *x, const chunks *c, tensor *t, int64_t rows, double alpha, int64_t diagonal) {
+    const steps *s = c->s;
+    const attr how[] = {int_attr("transB", 1), real_attr("alpha", alpha), {.name = NULL}};
+    const int64_t apart[] = {s->batch, s->groups, c->count, rows, c->length, c->length},
+                  gates[] = {s->batch, s->groups, c->count, 1, c->length, c->length},
+                  flat[] = {s->batch, s->groups, c->count, checked_mul(rows, c->length), c->length};
+    if (s->by_key) return part_reshaped(x, pairs_by_key(x, c, t, rows, alpha, diagonal), LAST + 1, flat);
+    tensor *scores = part_reshaped(x, product(x, t, c->key, how), LAST + 2, apart);
+    if (c->decay) scores = part_do(x, "Mul", scores, part_reshaped(x, c->decay, LAST + 2, gates));
+    if (!c->decay || diagonal != 0) scores = lower(x, scores, diagonal);
+    return part_reshaped(x, scores, LAST + 1, flat);
+}
+
+/* How much steps of a chunk see of earlier ones of it. */
+static tensor *seen_within(expansion *x, const chunks *c) { return pairs(x, c, c->query, c->rows, c->s->scale, 0); }
 
 /* What of each key is left at the end of its chunk. */
 static tensor *left_keys(expansion *x, const chunks *c) {
     const int64_t column[] = {c->s->batch, c->s->groups, c->count, c->length, 1};
-    if (!c->decay) return c->key;
+    if (!c->sums) return c->key;
+    if (c->s->by_key) {
+        tensor *const end = part_slice(x, c->sums, 3, c->length - 1, c->length);
+        return faded_from(x, c, c->key, 1, part_do(x, "Sub", end, c->sums));
+    }
     tensor *const last = part_slice(x, c->decay, 3, c->length - 1, c->length);
     return part_do(x, "Mul", c->key, part_reshaped(x, last, LAST + 1, column));
 }
@@ -229,8 +310,8 @@ static tensor *left_keys(expansion *x, const chunks *c) {
 static tensor *faded(expansion *x, const chunks *c, tensor *t) {
     const steps *s = c->s;
     const int64_t apart[] = {s->batch, s->groups, c->count, c->rows, c->length, tensor_dim(t, LAST)},
-                  gates[] = {s->batch, s->groups, c->count, 1, c->length, 1};
-    if (!c->decay || !t) return t;
+                  gates[] = {s->batch, s->groups, c->count, 1, c->length, tensor_dim(c->sums, LAST)};
+    if (!c->sums || !t) return t;
     tensor *const made = part_do(x, "Mul", part_reshaped(x, t, LAST + 2, apart),
                                  part_do(x, "Exp", part_reshaped(x, c->sums, LAST + 2, gates), NULL));
     return part_reshaped(x, made, LAST + 1, t->info->dims);
@@ -286,12 +367,8 @@ static corrected correct(expansion *x, const chunks *c) {
     if (rates != 1 && rates != s->groups) x->failed = true;
     if (x->failed) return (corrected){NULL, NULL};
     tensor *const rate = in_chunks(x, c, BETA, rates, 1, 1), *const key = part_do(x, "Mul", c->key, rate);
-    tensor *power = product(x, key, c->key, (attr[]){int_attr("transB", 1), real_attr("alpha", -1), {.name = NULL}});
-    if (c->decay) power = part_do(x, "Mul", power, c->decay);
-    power = *part_make(x, &(step){.op_type = "Trilu",
-                                  .in = {power, part_scalar(x, "diagonal", DTYPE_INT64, -1)},
-                                  .attrs = {int_attr("upper", 0)}});
-    tensor *const asked = c->decay ? part_do(x, "Mul", key, part_do(x, "Exp", c->sums, NULL)) : key;
+    tensor *power = pairs(x, c, key, 1, -1, -1);
+    tensor *const asked = c->sums ? part_do(x, "Mul", key, part_do(x, "Exp", c->sums, NULL)) : key;
     tensor *both = *part_make(x, &(step){.op_type = "Concat",
                                          .in = {part_do(x, "Mul", c->val, rate), asked},
                                          .attrs = {int_attr("axis", LAST)}});
@@ -309,15 +386,16 @@ static tensor *follow(expansion *x, const chunks *c, corrected of, tensor *state
     const attr turned[] = {int_attr("transA", 1), {.name = NULL}};
     const int64_t matrix[] = {s->batch, s->groups, 1, s->size, s->value_size};
     tensor *const keys = left_keys(x, c), *const added = product(x, keys, of.made, turned),
-                  *const taken = product(x, keys, of.known, turned);
-    tensor *const ends = c->decay ? part_do(x, "Exp", part_slice(x, c->sums, 3, c->length - 1, c->length), NULL) : NULL;
+                  *const taken = of.known ? product(x, keys, of.known, turned) : NULL;
+    tensor *ends = c->sums ? part_do(x, "Exp", part_slice(x, c->sums, 3, c->length - 1, c->length), NULL) : NULL;
+    if (s->by_key) ends = part_reshaped(x, ends, LAST + 1, (int64_t[]){s->batch, s->groups, c->count, s->size, 1});
     step joined = {.op_type = "Concat", .attrs = {int_attr("axis", 2)}};
     state = part_reshaped(x, state ? state : part_zeros(x, s->type, LAST + 1, matrix), LAST + 1, matrix);
     if (c->count > STEP_INPUTS) x->failed = true;
     for (int64_t k = 0; k < c->count && !x->failed; k++) {
         joined.in[k] = state;
-        tensor *const less = product(x, part_slice(x, taken, 2, k, k + 1), state, NULL);
-        tensor *const more = part_do(x, "Sub", part_slice(x, added, 2, k, k + 1), less);
+        tensor *more = part_slice(x, added, 2, k, k + 1);
+        if (taken) more = part_do(x, "Sub", more, product(x, part_slice(x, taken, 2, k, k + 1), state, NULL));
         if (ends) state = part_do(x, "Mul", state, part_slice(x, ends, 2, k, k + 1));
         state = part_add(x, state, more);
     }
@@ -326,11 +404,11 @@ static tensor *follow(expansion *x, const chunks *c, corrected of, tensor *state
 }
 
 /* What steps see of their own chunk, and of the state that it begins with. */
-static tensor *see_corrected(expansion *x, const chunks *c, tensor *past, tensor **last) {
-    const corrected of = correct(x, c);
+static tensor *see_followed(expansion *x, const chunks *c, tensor *past, tensor **last) {
+    const corrected of = c->s->corrects ? correct(x, c) : (corrected){c->val, NULL};
     tensor *const before = follow(x, c, of, past, last), *const seen = seen_within(x, c);
     tensor *const scaled = faded(x, c, part_do(x, "Mul", c->query, part_real(x, c->query, "scale", c->s->scale)));
-    tensor *const others = part_do(x, "Sub", scaled, product(x, seen, of.known, NULL));
+    tensor *const others = of.known ? part_do(x, "Sub", scaled, product(x, seen, of.known, NULL)) : scaled;
     return part_add(x, product(x, seen, of.made, NULL), product(x, others, before, NULL));
 }
 
@@ -341,30 +419,41 @@ static tensor *see(expansion *x, const chunks *c, tensor *past, tensor **last) {
     return past || c->count > 1 ? part_add(x, own, across(x, c, past, states)) : own;
 }
 
-static void take_chunks(expansion *x, const steps *s) {
+/* What these steps make, and the state behind them. */
+static tensor *take_chunks(expansion *x, const steps *s, tensor **state) {
     static const int64_t perm[] = {0, 2, 4, 1, 3, 5};
     tensor *const past = first_state(x, s), *last = NULL;
-    const tensor *const out = part_out(x, 0);
     const chunks c = read_chunks(x, s);
-    if (x->failed || !out) return;
-    tensor *const made = s->corrects ? see_corrected(x, &c, past, &last) : see(x, &c, past, &last);
+    if (x->failed) return NULL;
+    tensor *const made = s->corrects || s->by_key ? see_followed(x, &c, past, &last) : see(x, &c, past, &last);
     const int64_t dims[] = {s->batch, s->groups, c.count, c.rows, c.length, s->value_size},
-                  kept[RANK] = {s->batch, s->groups, s->size, s->value_size};
-    tensor *const state = part_reshaped(x, last, RANK, kept);
+                  kept[RANK] = {s->batch, s->groups, s->size, s->value_size},
+                  all[] = {s->batch, checked_mul(c.count, c.length),
+                           checked_mul(checked_mul(s->groups, c.rows), s->value_size)};
+    *state = part_reshaped(x, last, RANK, kept);
     tensor *const turned = *part_make(x, &(step){.op_type = "Transpose",
                                                  .in = {part_reshaped(x, made, LAST + 2, dims)},
                                                  .attrs = {ints_attr("perm", LAST + 2, perm)}});
-    end(x, part_reshaped(x, turned, out->info->rank, out->info->dims));
-    part_give(x, 1, state);
+    tensor *const flat = part_reshaped(x, turned, 3, all);
+    return all[1] > s->length ? part_slice(x, flat, 1, 0, s->length) : flat;
 }
 
-/* Gates of each number of a key, and windows of states, go step by step. */
+/* A window of states goes step by step, behind what is before it. */
 void take_linear_attention(expansion *x) {
     const steps s = read_steps(x);
+    tensor *state = NULL;
     if (x->failed) return;
-    const bool each = s.decays && tensor_dim(part_in(x, DECAY), 2) != s.groups;
-    if (s.length > 1 && !each && s.window == 0 && s.heads % s.groups == 0)
-        take_chunks(x, &s);
-    else
-        take_each(x, &s);
+    if (s.length == 1 || (s.window > 0 && s.length <= LONGEST)) {
+        take_each(x, &s, 0, NULL, first_state(x, &s));
+        return;
+    }
+    steps many = s;
+    many.length -= s.window;
+    tensor *const made = take_chunks(x, &many, &state);
+    if (s.window > 0) {
+        take_each(x, &s, many.length, made, state);
+        return;
+    }
+    end(x, made);
+    part_give(x, 1, state);
 }

@@ -298,7 +298,12 @@ def linear_attentions(rng):
                                                               ("gated", 7, 4, 2, 1, 0, 0), ("gated", 5, 4, 4, 0, 0, 0), ("linear", 192, 8, 4, 1, 0, 0),
                                                               ("gated", 192, 8, 4, 1, 0, 0), ("gated", 128, 4, 4, 0, 0, 0),
                                                               ("delta", 7, 4, 2, 1, 0, 0), ("gated_delta", 7, 8, 2, 1, 0, 0), ("gated_delta", 64, 4, 4, 0, 0, 0),
-                                                              ("delta", 192, 8, 4, 0, 0, 0), ("gated_delta", 2304, 4, 2, 1, 0, 0)):
+                                                              ("delta", 192, 8, 4, 0, 0, 0), ("gated_delta", 2304, 4, 2, 1, 0, 0),
+                                                              ("linear", 127, 4, 4, 1, 0, 0), ("gated", 134, 8, 4, 0, 0, 0), ("gated_delta", 67, 4, 2, 1, 0, 0),
+                                                              ("linear", 70, 4, 8, 1, 0, 0), ("gated_delta", 70, 2, 8, 0, 0, 0),
+                                                              ("delta", 100, 4, 4, 1, 3, 0), ("gated", 131, 8, 4, 0, 5, 1),
+                                                              ("gated", 128, 8, 4, 1, 0, 1), ("gated", 201, 4, 4, 0, 0, 1), ("gated_delta", 136, 8, 4, 1, 0, 1),
+                                                              ("gated_delta", 40, 4, 4, 0, 0, 1)):
         def made(q, k, v, state=None, decay=None, beta=None, length=length, heads=heads, groups=groups, window=window, rule=rule):
             state = np.zeros((b, groups, size, width)) if state is None else state[-1] if window else state
             states, outs = [], []
