@@ -112,6 +112,7 @@ typedef struct run_device {
     double used_s;      /* by their jobs in this run */
     double began;       /* of the job under way */
     int jobs;           /* of operations and fusions, that its worker was given */
+    int pass;           /* the last of these that its worker was begun for */
     int parts_done;     /* of such jobs that are done */
     int parts, part;    /* of it: how many it has (0: there is none), and at which it is */
     double part_s;      /* that each of them may take */

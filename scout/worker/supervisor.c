@@ -308,6 +308,12 @@ static void attend(supervisor *s, const run *r, supervisor_slot *at, process *p)
 
 /* ---- the loop ---- */
 
+static void end_workers(supervisor_slot *at) {
+    process *both[2] = {&at->main, &at->guest};
+    process_end(both, 2);
+    at->guest_of[0] = 0;
+}
+
 /* false: there is nothing left for it. */
 static bool give_task(supervisor *s, const run *r, supervisor_slot *at) {
     if (at->task) return true;
@@ -320,6 +326,7 @@ static bool give_task(supervisor *s, const run *r, supervisor_slot *at) {
     int job = 0;
     json_t *body = r->next(r->context, (int)(at - s->slots), &job);
     if (!body) return false;
+    if (json_is_true(json_object_get(body, "anew"))) end_workers(at);
     at->task = supervisor_task_new(job, body, s->candidates, at->device.name);
     if (at->task) return true;
     const status st = {.code = STATUS_ENVIRONMENT, .text = "out of memory"};

@@ -63,7 +63,8 @@ json_t *supervisor_only_named(json_t *list, const char *devices, status *st);
  * lost in a job is replaced and the job is done again: what was at work is tried alone first, and if that is lost too
  * it is excluded with the status it earned (CRASHED, TIMEOUT, ERROR). A job that announced others is done again without
  * them before anything is blamed. What was ended from outside is done again and blamed for nothing, five times in a row
- * at most. Candidates of plugins are measured in a worker of their own, beside the baseline. `stop` is looked at
+ * at most. Candidates of plugins are measured in a worker of their own, beside the baseline. Before a job that says
+ * "anew" the workers of its device are ended, and it has new ones. `stop` is looked at
  * between frames: when it turns non-zero the workers are ended and false is returned with what was finished handed to
  * `done`. */
 typedef json_t *supervisor_next(void *context, int device, int *job);

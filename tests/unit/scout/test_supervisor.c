@@ -213,6 +213,19 @@ static void no_faults(void) {
     forget(&p);
 }
 
+/* Its worker ends well, and nothing is said of it. */
+static void a_job_may_ask_for_another_worker(void) {
+    static const char *const jobs[] = {"{\"what\": \"measure\"}", "{\"what\": \"measure\", \"anew\": true}",
+                                       "{\"what\": \"measure\"}"};
+    plan p = {.jobs = jobs, .count = 3};
+    UNIT_CHECK(run_jobs(&p, "fake:1", 0));
+    UNIT_INT(p.finished, 3);
+    UNIT_INT(p.restarts, 0);
+    UNIT_CHECK(!json_equal(json_object_get(p.results[0], "pid"), json_object_get(p.results[1], "pid")));
+    UNIT_CHECK(json_equal(json_object_get(p.results[1], "pid"), json_object_get(p.results[2], "pid")));
+    forget(&p);
+}
+
 /* The first loss excludes the variant, the second one the candidate. */
 static void variants(void) {
     static const char *const jobs[] = {"{\"what\": \"measure\", \"do\": \"crash\", \"all\": true}"};
@@ -465,6 +478,7 @@ int main(int argc, char **argv) {
     UNIT_RUN(what_fails_alone_is_to_blame);
     UNIT_RUN(parts_come_before_the_end);
     UNIT_RUN(no_faults);
+    UNIT_RUN(a_job_may_ask_for_another_worker);
     UNIT_RUN(faults);
     UNIT_RUN(blamed_only_alone);
     UNIT_RUN(variants);
