@@ -35,8 +35,7 @@ static bool is_stack(const tensor *t, int64_t count, int64_t rows, int64_t cols)
 static bool is_plain(const expansion *x, const struct expert_inputs *of) {
     static const char *const others[] = {"fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits"};
     const int64_t bits = graph_attr_int(x->n, "expert_weight_bits", 4);
-    bool plain = graph_attr_int(x->n, "use_sparse_mixer", 0) == 0 && (bits == 4 || bits == 8) &&
-                 strcmp(graph_attr_string(x->n, "quant_type", "int"), "int") == 0;
+    bool plain = (bits == 4 || bits == 8) && strcmp(graph_attr_string(x->n, "quant_type", "int"), "int") == 0;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         plain = plain && graph_attr_int(x->n, others[k], bits) == bits;
     for (int k = 0; k < x->n->in_count; k++)
@@ -207,10 +206,41 @@ static tensor *expert_inner(expansion *x, const experts *e, tensor *rows) {
     return halves[1] ? *part_make(x, &(step){.op_type = "Mul", .in = {halves[0], halves[1]}}) : halves[0];
 }
 
+/* Among those that are nearly as good as the best one: its number, and how much it counts. */
+static tensor *mixed(expansion *x, tensor *router, tensor *scores, tensor *low, tensor *const **best) {
+    static const double near = 2 * 0.01;
+    *best = part_make(x, &(step){.op_type = "TopK", .in = {scores, part_number(x, "k", 1)}, .outputs = 2});
+    tensor *const size = part_do(x, "Max", part_do(x, "Abs", router, NULL), (*best)[0]);
+    tensor *const far = part_do(x, "Div", part_do(x, "Sub", (*best)[0], scores), size);
+    tensor *const hidden = part_do(x, "Greater", far, part_real(x, far, "near", near));
+    tensor *const left = *part_make(x, &(step){.op_type = "Where", .in = {hidden, low, scores}});
+    return *part_make(x, &(step){.op_type = "GatherElements",
+                                 .in = {part_do(x, "Softmax", left, NULL), (*best)[1]},
+                                 .attrs = {int_attr("axis", tensor_rank(router) - 1)}});
+}
+
+/* SparseMixer: of two experts, the second one among those without the first. */
+static tensor *mixer_shares(expansion *x, const experts *e) {
+    tensor *const router = part_in(x, 1);
+    const attr last = int_attr("axis", tensor_rank(router) - 1);
+    tensor *const *best = NULL;
+    if (e->top_k != 2 || part_in(x, e->of->shares) || graph_attr_int(x->n, "normalize_routing_weights", 0) != 0)
+        x->failed = true;
+    if (x->failed) return NULL;
+    tensor *const low = part_real(x, router, "low", router->info->type == DTYPE_FP16 ? -65504 : -0x1.fep127);
+    tensor *const first = mixed(x, router, router, low, &best);
+    tensor *const others = *part_make(x, &(step){.op_type = "ScatterElements",
+                                                 .in = {router, best[1], part_do(x, "Add", best[0], low)},
+                                                 .attrs = {last}});
+    tensor *const second = mixed(x, router, others, low, &best);
+    return *part_make(x, &(step){.op_type = "Concat", .in = {first, second}, .attrs = {last}});
+}
+
 /* How much each choice counts: of all experts, or among those that are chosen. */
 static tensor *expert_shares(expansion *x, const experts *e) {
     tensor *const given = part_in(x, e->of->shares);
     const bool among = graph_attr_int(x->n, "normalize_routing_weights", 0) != 0;
+    if (graph_attr_int(x->n, "use_sparse_mixer", 0) != 0) return mixer_shares(x, e);
     step all = {.op_type = "Softmax", .in = {part_in(x, 1)}}, best = {.op_type = "TopK", .outputs = 2};
     best.in[0] = among || given ? part_in(x, 1) : *part_make(x, &all);
     best.in[1] = part_number(x, "k", e->top_k);

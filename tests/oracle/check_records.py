@@ -223,7 +223,7 @@ SAYS = [
     *((f"experts {what}", 21, [("MoE", [x(*rows, 64), x(12, 8), *weights], 1, attributes, MS)], "gemm",
        dict(what="moe", shape=shape, experts=8, top_k=2, more=["fc2"], all_macs=24 * 2 * 64 * 128))
       for what, rows, weights, attributes, shape in (
-          ("of another choice", [12], [w(8, 128, 64), None, w(8, 64, 128)], dict(k=2, use_sparse_mixer=1), [24, 128, 64]),
+          ("of another choice", [12], [w(8, 128, 64), None, w(8, 64, 128)], dict(k=2, use_sparse_mixer=1, normalize_routing_weights=1), [24, 128, 64]),
           ("of an activation that is not known", [12], [w(8, 128, 64), None, w(8, 64, 128)], dict(k=2, activation_type="snake"), [24, 128, 64]))),
     ("packed experts", 21, [("QMoE", [x(10, 64), x(10, 8), w(8, 128, 32, **U8), w(8, 128), None, w(8, 64, 64, **U8), w(8, 64)], 1, dict(k=2), MS)],
      "gemm", dict(batch=8, shape=[3, 128, 64], layout="nt", weight_dtype="int4", all_macs=24 * 2 * 128 * 64, parameters=2 * 8 * 128 * 64 + 8 * 192,

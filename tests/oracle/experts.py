@@ -15,6 +15,7 @@ FORMS = [
                                      "swiglu_limit": 0.4, "normalize_routing_weights": 1}, True, False, False),
     ("gate and values in blocks", 12, 2, {"activation_type": "swiglu", "swiglu_fusion": 2, "activation_alpha": 1.25}, False, False, True),
     ("gated", 12, 2, {"activation_type": "silu"}, False, True, False),
+    ("sparse mixer", 12, 2, {"use_sparse_mixer": 1, "activation_type": "silu"}, True, False, False),
     ("fewer choices than experts", 1, 2, {"normalize_routing_weights": 1}, True, False, False),
     ("of few tokens one each", 2, 1, {"activation_type": "silu"}, True, True, False),
 ]
@@ -61,10 +62,26 @@ def of_weights(values, shape, k, attributes):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
 
 
-def feeds(tokens, k, shape, rng):
-    """Inputs whose routing is even, to the first experts where not all are used, and what is assumed of them."""
+def mixed(router):
+    """SparseMixer: two rounds, each (what is added to the router's scores to have one expert alone, how much it counts)."""
+    scores, rounds = router.astype(np.float64), []
+    for _ in range(2):
+        best = scores.argmax(1)[:, None]
+        most = np.take_along_axis(scores, best, 1)
+        near = (most - scores) / np.maximum(abs(router), most) <= 0.02
+        shares = near * np.exp(np.where(near, scores - most, 0))
+        alone = np.zeros_like(router)
+        np.put_along_axis(alone, best, 99, 1)
+        rounds.append((alone, np.take_along_axis(shares / shares.sum(1, keepdims=True), best, 1)))
+        scores = np.where(alone > 0, -np.inf, scores)
+    return rounds
+
+
+def feeds(tokens, k, shape, rng, spread=1.0):
+    """Inputs whose routing is even, to the first experts where not all are used, and what is assumed of them. Scores of the
+    chosen differ by `spread`."""
     used = min(tokens * k, EXPERTS)
-    router = rng.standard_normal((tokens, EXPERTS)).astype(np.float32)
+    router = (rng.standard_normal((tokens, EXPERTS)) * spread).astype(np.float32)
     chosen = (np.arange(tokens)[:, None] + rng.permutation(used)[:k]) % used
     for t in range(tokens):
         router[t, chosen[t]] += 8
