@@ -330,6 +330,35 @@ def linear_attentions(rng):
                {"q_num_heads": heads, "kv_num_heads": groups, "update_rule": rule, "state_window": window}, made)
 
 
+def recurrent(rng):
+    """Steps of layers with products of bytes, and with an attention to a memory."""
+    for ways, steps, batch, biased, given, each in ((1, 5, 1, True, True, True), (2, 3, 1, True, False, True), (1, 70, 1, False, False, True)):
+        size, hidden = 6, 8
+        weights = [as_stored(rng.integers(90, 166, (ways, n, 4 * hidden)), np.uint8) for n in (size, hidden)]
+        scales = [as_stored(abs(normal(rng, *([ways, 4 * hidden] if each else [ways]), scale=0.02)) + 0.01) for _ in range(2)]
+        zeros = [as_stored(np.full(s.shape, 128), np.uint8) for s in scales]
+        states = [normal(rng, ways, batch, hidden, scale=0.3) if given else None for _ in range(2)]
+        before = ways * (steps - (not given))  # steps that have a state
+        parts = ["quantize:dynamic", "gemm"] * (ways + before) + ["elementwise:add"] * 2 * before + ["elementwise:mul"] * (2 * ways * steps + before)
+        parts += ["move:slice", "move:split", "elementwise:sigmoid", "move:split", "elementwise:tanh", "elementwise:tanh"] * ways * steps
+        parts += ["move:concat"] * ((1 if steps <= 64 else 3) * ways + (3 if ways > 1 else 0))
+        yield (f"DynamicQuantizeLSTM, {ways} ways, {steps} steps, bias {biased}, states {given}, by column {each}", "com.microsoft:DynamicQuantizeLSTM",
+               [normal(rng, steps, batch, size), *weights, as_stored(normal(rng, ways, 8 * hidden, scale=0.2)) if biased else None, None, *states, None,
+                scales[0], zeros[0], scales[1], zeros[1]],
+               {"hidden_size": hidden, "direction": "bidirectional" if ways > 1 else "reverse" if given else "forward"}, parts, 3)
+    for ways, steps, batch, biased, lengths, mixed in ((1, 4, 2, True, True, False), (2, 5, 3, False, False, True), (1, 3, 2, True, True, True)):
+        size, hidden, depth, inner, places, wide = 6, 8, 5, 7, 9, 4
+        seen = wide if mixed else depth
+        told = np.array([9, 4, 6][:batch], np.int32) if lengths else None
+        yield (f"AttnLSTM, {ways} ways, {steps} steps, bias {biased}, lengths {lengths}, mixed {mixed}", "com.microsoft:AttnLSTM",
+               [normal(rng, steps, batch, size), normal(rng, ways, 4 * hidden, size + seen, scale=0.4),
+                normal(rng, ways, 4 * hidden, hidden, scale=0.4), normal(rng, ways, 8 * hidden) if biased else None,
+                None, None, None, None, normal(rng, ways, hidden, inner), normal(rng, ways, depth, inner),
+                normal(rng, ways, inner), normal(rng, batch, places, depth), told,
+                normal(rng, ways, depth + hidden, wide) if mixed else None],
+               {"hidden_size": hidden, "direction": "bidirectional" if ways > 1 else "forward"}, 3)
+
+
 def packed_tokens(rng):
     """Sequences of 5 and 2 tokens, without the padding between them."""
     heads, size, wide = 4, 8, 16
@@ -347,15 +376,15 @@ def packed_tokens(rng):
 
 
 CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others, linear_attentions,
-         packed_tokens)
+         recurrent, packed_tokens)
 
 
 def models(rng):
     """Name, model, what to feed it; then a formula, or, where no plan runs such work, the parts or the words of the refusal, and how
-    many outputs there are."""
+    many outputs there are. A number alone is that of the outputs, held against onnxruntime's."""
     for cases in CASES:
         for name, op, inputs, attributes, *more in cases(rng):
-            outputs = more[1] if len(more) > 1 else len(more[0](*inputs)) if more else 1
+            outputs = more.pop() if more and isinstance(more[0], int) else more[1] if len(more) > 1 else len(more[0](*inputs)) if more else 1
             yield name, *model(op, inputs, attributes, outputs), *more
 
 
