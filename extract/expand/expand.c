@@ -82,6 +82,7 @@ static const operator_row operators[] = {
     {"NegativeLogLikelihoodLoss", "", take_log_loss, STAYS},
     {"PackedAttention", "com.microsoft", take_packed_attention, PROJECTS},
     {"PackedMultiHeadAttention", "com.microsoft", take_packed_multi_head, WHEN_KNOWN},
+    {"PagedAttention", "com.microsoft", take_paged_attention, STAYS},
     {"QAttention", "com.microsoft", take_quantized_projection, PROJECTS},
     {"QEmbedLayerNormalization", "com.microsoft", take_embedding, WHEN_KNOWN},
     {"QLinearConcat", "com.microsoft", take_byte_concat, STAYS},

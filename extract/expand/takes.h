@@ -65,6 +65,7 @@ take_fn take_packed_attention;
 take_fn take_packed_gate;
 take_fn take_packed_multi_head;
 take_fn take_packed_projections;
+take_fn take_paged_attention;
 take_fn take_position_bias;
 take_fn take_product;
 take_fn take_projection;

@@ -375,8 +375,30 @@ def packed_tokens(rng):
            ["gemm", "elementwise:add", "move:split", *parts], 1)
 
 
+def paged(rng):
+    """Sequences of one token each, and of several; with places of their own, and with those that their pages tell. Plans know no
+    lengths of 64 bits."""
+    heads, groups, size, page = 4, 2, 8, 16
+    for tokens, packed, slots, turns in ((3, False, False, True), (3, True, True, False), (11, False, False, True), (3, False, True, False)):
+        widths = [heads * size, groups * size, groups * size]
+        fresh = [normal(rng, tokens, n, dtype=np.float16) for n in ([sum(widths)] if packed else widths)] + [None, None] * packed
+        caches = [normal(rng, 7, page, groups, size, dtype=np.float16) for _ in range(2)]
+        pasts, table = np.array([20, 3, 31], np.int32), np.array([[4, 1], [0, 2], [6, 3]], np.int32)
+        places = np.array([1 * page + 4, 0 * page + 3, 3 * page + 15], np.int32)
+        angles = [normal(rng, 64, size // 2, dtype=np.float16) for _ in range(2)] if turns else [None, None]
+        sums = ["move:slice", "move:slice", "elementwise:sub", "elementwise:add", "move:cast"]
+        at = ["move:cast"] if slots else [] if tokens > 3 else ["elementwise:div", "move:gatherelements", "elementwise:mul", "elementwise:mod", "elementwise:add", "move:cast"]
+        parts = [*(["move:split"] * packed), *at, *(["rotary", "rotary"] + ["move:cast"] * (tokens == 3) if turns else []), "move:scatternd", "move:scatternd",
+                 "embedding", "embedding", *sums, "attention:causal+padding" if tokens > 3 else "attention:lengths", *(["embedding"] * 2 if tokens > 3 else [])]
+
+        yield (f"PagedAttention, {tokens} tokens, packed {packed}, slots {slots}, turns {turns}", "com.microsoft:PagedAttention",
+               [*fresh, *caches, np.array([0, 1, 2, tokens], np.int32), pasts, table, *angles, places if slots else None],
+               {"num_heads": heads, "kv_num_heads": groups, "do_rotary": int(turns)},
+               parts, 3)
+
+
 CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others, linear_attentions,
-         recurrent, packed_tokens)
+         recurrent, packed_tokens, paged)
 
 
 def models(rng):
