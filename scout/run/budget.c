@@ -114,6 +114,8 @@ double budget_search(budget *b, const budget_job *job, double now) {
     /* Operations use up what is for fusions, and then what is for the model as a whole, rather than have no time. */
     if (part * left_s < LEAST && !job->fusion) left_s = b->end - now;
     if (part * left_s < LEAST && !job->fusion) left_s += b->replay_s;
+    /* A sum lacks what has no figure: for one an operation may be as late as a replay. */
+    if (left_s <= 0 && !job->fusion) return left_s + budget_replay_more(b) > 0 ? LEAST : 0;
     const double most = job->host ? SEARCH_SHARE_HOST : SEARCH_SHARE;
     return left_s <= 0 ? 0 : fmin(fmax(most * part * left_s, LEAST), usual);
 }
