@@ -290,3 +290,56 @@ void take_col2im(expansion *x) {
 
 /* What it samples is all of its input. */
 void take_sample(expansion *x) { part_end(x, &(step){.op_type = "Identity", .in = {part_in(x, 0)}}); }
+
+/* ---- tensors of a sequence ---- */
+
+/* Pieces of a tensor, cut along an axis that each of them may lack. */
+static int cut(expansion *x, const node *n, const info *is, tensor **list, int most) {
+    tensor *const in = n->in[0];
+    const int64_t given = graph_attr_int(n, "axis", 0);
+    const int rank = tensor_rank(in), axis = (int)(given < 0 ? given + rank : given);
+    int64_t at = 0;
+    if (!in || in->home != x->n->home || is->elem_count > most) return -1;
+    for (int k = 0; k < is->elem_count; k++) {
+        const info *const piece = is->elems[k];
+        const int64_t next = checked_add(at, piece->rank == rank ? piece->dims[axis] : 1);
+        list[k] = part_slice(x, in, axis, at, next);
+        if (piece->rank != rank) list[k] = part_do(x, "Squeeze", list[k], part_number(x, "axes", axis));
+        at = next;
+    }
+    return (int)is->elem_count;
+}
+
+/* What a sequence holds, as far as nodes of this graph say so; -1: they do not, or it is more than that. */
+static int elements_of(expansion *x, const tensor *sequence, tensor **list, int most) {
+    const node *const n = sequence ? sequence->producer : NULL;
+    if (!n || n->home != x->n->home || sequence->info->form != INFO_SEQUENCE || most < 1) return -1;
+    if (graph_is(n, "SequenceEmpty")) return 0;
+    if (graph_is(n, "SplitToSequence") && sequence->info->elem_count > 0) return cut(x, n, sequence->info, list, most);
+    if (graph_is(n, "SequenceConstruct") && n->in_count <= most) {
+        memcpy(list, n->in, (size_t)n->in_count * sizeof *list);
+        return n->in_count;
+    }
+    if (!graph_is(n, "SequenceInsert")) return -1;
+    const int count = elements_of(x, n->in[0], list, most - 1);
+    const value *const told = n->in_count > 2 && n->in[2] ? n->in[2]->info->val : NULL;
+    int64_t at = n->in_count > 2 && n->in[2] ? told && told->n == 1 ? (int64_t)value_at(told, 0) : INT64_MIN : count;
+    if (at < 0 && told) at += count;
+    if (count < 0 || at < 0 || at > count) return -1;
+    memmove(list + at + 1, list + at, (size_t)(count - at) * sizeof *list);
+    list[at] = n->in[1];
+    return count + 1;
+}
+
+void take_sequence_concat(expansion *x) {
+    step s = {.op_type = "Concat", .attrs = {int_attr("axis", graph_attr_int(x->n, "axis", 0))}};
+    const bool new_axis = graph_attr_int(x->n, "new_axis", 0) != 0;
+    if (x->failed) return;
+    const int count = elements_of(x, part_in(x, 0), s.in, STEP_INPUTS);
+    if (count < 1) x->failed = true;
+    for (int k = 0; k < count; k++) {
+        if (!s.in[k] || s.in[k]->home != x->n->home) x->failed = true;
+        if (new_axis && !x->failed) s.in[k] = part_do(x, "Unsqueeze", s.in[k], part_number(x, "axes", s.attrs[0].i));
+    }
+    if (!x->failed) part_end(x, &s);
+}

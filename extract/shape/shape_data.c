@@ -143,7 +143,7 @@ static int compare_slices(const void *left, const void *right) {
 /* How many different slices there are along the axis; -1 where not known. */
 static int64_t count_unique(infer *c, int64_t dim, int64_t inner) {
     const value *v = small_value(c, 0);
-    if (!v || dim == 0 || inner == 0 || v->n == 0) return dim == 0 ? 0 : -1;
+    if (!v || dim <= 1 || inner == 0 || v->n == 0) return dim <= 1 ? dim : -1;
     for (int64_t k = 0; v->f && k < v->n; k++)
         if (v->f[k] != v->f[k]) return -1; /* not-a-number has no order */
     arena_mark scratch = arena_save(c->arena);

@@ -258,6 +258,13 @@ SAYS = [
      [("GroupQueryAttention", [x(1, 1, 64), x(1, 1, 32), x(1, 1, 32), x(1, 2, 7, 16), x(1, 2, 7, 16), x(1, dtype=np.int32), c(8, np.int32), w(512, 8), w(512, 8)],
        3, dict(num_heads=4, kv_num_heads=2, do_rotary=1), MS)],
      "rotary", dict(shape=[1, 4, 1, 16], bytes_read=4 * (64 + 2 * 8))),
+    ("tensors of a sequence", 21,
+     [("SequenceConstruct", [x(4, 3), x(2, 3)], (1, []), {}, ""), ("SequenceInsert", ["n0_out0", x(1, 3), c(0)], (1, []), {}, ""),
+      ("ConcatFromSequence", ["n1_out0"], 1, dict(axis=0), "")],
+     "move", dict(what="concat", shape=[7, 3], axis=0, inputs=3, sizes=[1, 4, 2])),
+    ("pieces of a sequence", 21,
+     [("SplitToSequence", [x(4, 3)], (1, []), dict(keepdims=0), ""), ("ConcatFromSequence", ["n0_out0"], 1, dict(axis=-1, new_axis=1), "")],
+     "move", dict(what="slice", shape=[1, 3], count=4)),
     ("rotary tables", 21, [("RotaryEmbedding", [x(1, 4, 8, 16), x(1, 8, dtype=np.int64), w(512, 8), w(512, 8)], 1, {}, MS)],
      "rotary", dict(bytes_read=4 * 4 * 8 * 16 + 8 * 8 + 2 * 4 * 8 * 8)),
 ]
@@ -276,7 +283,7 @@ MATRICES = [w(4, 128, 64), None, w(4, 64, 128)]
 IDS = [x(2, 5, dtype=np.int32), x(2, 5, dtype=np.int32)]
 EMBEDDED = ["embedding [10, 16]", "elementwise.add [2, 5, 16]", "embedding [10, 16]", "elementwise.add [2, 5, 16]"]
 DOMAINS = {"Binarizer": "ai.onnx.ml", "ArrayFeatureExtractor": "ai.onnx.ml", "ReorderInput": NCHWC, "ReorderOutput": NCHWC} | dict.fromkeys(
-    ("AffineGrid", "CenterCropPad", "Col2Im", "Compress", "DFT", "DeformConv", "EyeLike", "GatherND", "Hardmax", "MaxUnpool", "ReverseSequence", "STFT", "TensorScatter"), "")
+    ("AffineGrid", "CenterCropPad", "Col2Im", "Compress", "DFT", "DeformConv", "EyeLike", "GatherND", "Hardmax", "MaxUnpool", "ReverseSequence", "STFT", "TensorScatter", "Unique"), "")
 PARTS = [
     ("projection", "Attention", WIDE, 1, dict(num_heads=4), ["gemm [10, 96, 16]", "elementwise.add [2, 5, 96]", "attention [2, 4, 5, 8]"],
      dict(STRIDES, layout="bshd", mask="none", macs=2 * 2 * 4 * 5 * 5 * 8)),
@@ -396,6 +403,17 @@ PARTS = [
     ("frames of a signal", "STFT", [x(2, 64, 1), c(8, np.int64), w(16)], 1, {},
      ["move.gather [2, 7, 16]", "elementwise.mul [2, 7, 16]", "gemm [14, 18, 16]"], {}),
     ("chosen rows", "Compress", [x(5, 4), x(5, dtype=np.bool_)], 1, dict(axis=0), ["move.nonzero [1, 5]", "embedding [5, 4]"], {}),
+    ("tokens without padding", "RemovePadding", [x(2, 5, 16), x(2, dtype=np.int32)], 4, {},
+     ["elementwise.less [2, 5]", "move.cast [10]", "reduce.cumsum [1, 10]", "reduce.sum [1, 2]", "move.cast [1]", "elementwise.sub [10]", "elementwise.add [10]",
+      "elementwise.sub [10]", "elementwise.where [10]", "move.scatterelements [10]", "move.cast [10]", "reduce.cumsum [1, 2]", "move.concat [3]",
+      "reduce.max [1, 2]", "move.nonzero [1, 10]", "embedding [10, 16]"], {}),
+    ("each once, in order", "Unique", [x(7)], 1, {},
+     ["reduce.topk [7]", "move.slice [6]", "move.slice [6]", "elementwise.equal [6]", "elementwise.not [6]", "move.concat [7]", "move.nonzero [1, 7]",
+      "move.gather [7]"], {}),
+    ("slices once", "Unique", [x(7, 2)], 1, dict(axis=0), ["reduce.unique [7, 2]"], {}),
+    ("one token banned", "NGramRepeatBlock", [x(2, 9, dtype=np.int64), x(2, 50)], 1, dict(ngram_size=3),
+     ["move.slice [2, 7]", "move.slice [2, 1]", "elementwise.equal [2, 7]", "move.slice [2, 7]", "move.slice [2, 1]", "elementwise.equal [2, 7]",
+      "elementwise.and [2, 7]", "elementwise.where [2, 7]", "move.slice [2, 7]", "move.scatterelements [2, 50]"], {}),
     ("largest back", "MaxUnpool", [x(1, 2, 3, 4), x(1, 2, 3, 4, dtype=np.int64)], 1, dict(kernel_shape=[2, 2], strides=[2, 2]),
      ["move.scatterelements [96]"], {}),
     *((f"blocks of an image{what}", "Col2Im", [x(2, 12, 12 + more), c([5, 6], np.int64), c([2, 2], np.int64)], 1, attributes, parts, {})

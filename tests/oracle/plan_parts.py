@@ -397,8 +397,15 @@ def paged(rng):
                parts, 3)
 
 
+def banned(rng):
+    """Few tokens, so that they repeat."""
+    for size in (1, 2, 3, 9, 10):
+        ids = rng.integers(0, 3, (4, 9)).astype(np.int64)
+        yield f"NGramRepeatBlock of {size}", "com.microsoft:NGramRepeatBlock", [ids, normal(rng, 4, 5)], {"ngram_size": size}, *(([], 1) if size > 9 else ())
+
+
 CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others, linear_attentions,
-         recurrent, packed_tokens, paged)
+         recurrent, packed_tokens, paged, banned)
 
 
 def models(rng):

@@ -87,6 +87,12 @@ def strided(row, rows, values):
     return source[at]
 
 
+def held(names, makers, values):
+    """These, and what sequences among them were made of."""
+    more = {i for name in names if isinstance(values.get(name), list) and name in makers for i in makers[name].input}
+    return names | held(more, makers, values) if more else names
+
+
 def flows(ops, g, nodes, said):
     """None, or (class, node, details) of the first tensor or occurrence of the dataflow that is not so."""
     rows, entries = ops["graph"]["tensors"], ops["ops"]
@@ -109,7 +115,7 @@ def flows(ops, g, nodes, said):
             continue  # of a body or a function; of what reads around its body
         if any("/" in rows[r][0] for r in (*reads, *makes)):
             continue  # of a part: what it reads or makes is named after its node
-        given, made = {i for n in its for i in n.input}, {o for n in its for o in n.output}
+        given, made = held({i for n in its for i in n.input}, makers, g.values), {o for n in its for o in n.output}
         parts = {rows[t][0] for t in (*reads, *makes) if rows[t][0].startswith(f"{its[0].name}/")}
         if parts:
             continue  # of a node that is taken apart
