@@ -48,10 +48,9 @@ check "again: exit 1" exits 1
 check "again: nothing is measured" test -z "$STDERR"
 check "again: the same bytes" diff -qr first/reports out/reports
 rm -r out
-SECONDS=0
 batch
 check "again, the folder gone: the same bytes" diff -qr first/reports out/reports
-check "again: takes no time" test "$SECONDS" -lt 2
+check "again, the folder gone: nothing is measured" test -z "$STDERR"
 batch --no-cache
 check "--no-cache measures" says "% of the ceiling"
 check "--no-cache: the ceilings stay" test "$(grep -c ceilings stderr.txt)" = 0
@@ -225,7 +224,7 @@ check "--budget: the report says so too" contains <(cat out/reports/*.json) '"co
 check "--budget: a report for each" test "$(find out/reports -name '*.json' | wc -l)" = 6
 check "--budget: fits" fits_schema out/reports/*.json out/run.json
 rm -rf out
-run timeout --preserve-status -s INT 2 env CEILING_SCOUT_SCRIPTED_SLOW_US=50000 "$SCOUT" --custom-kernel "$SCRIPTED/device.so" \
+run timeout --preserve-status -s INT 4 env CEILING_SCOUT_SCRIPTED_SLOW_US=50000 "$SCOUT" --custom-kernel "$SCRIPTED/device.so" \
     --device scripted:0 block.json --precision fp32 -o out --no-cache
 check "Ctrl-C: exit 1" exits 1
 check "Ctrl-C: says how to go on" says "--resume continues"

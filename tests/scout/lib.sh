@@ -68,7 +68,13 @@ wait_for_report() { # DIR   while a run fills it
         sleep 0.01
     done
 }
-alone() { ! pgrep -f -- "$1" >/dev/null; }
+alone() { # PATTERN   no process has it in its command line, or soon none: a busy machine takes time to end one
+    for ((tries = 0; tries < 200; tries++)); do
+        if ! pgrep -f -- "$1" >/dev/null; then return; fi
+        sleep 0.05
+    done
+    return 1
+}
 finish() {
     finished=1
     echo "$passed passed, $failed failed, $skipped skipped"

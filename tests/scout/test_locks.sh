@@ -86,7 +86,7 @@ run "$SCOUT" "${DEVICE[@]}" --device scripted:0 --ceilings --precision fp32 --no
 check "--no-wait, ceilings: exit 4" exits 4
 run "${measure[@]}" --device scripted:1 -o other --no-cache --no-wait
 check "--no-wait, another device: measured" test "$EXIT" -le 1
-run timeout --preserve-status -s INT 1 "${measure[@]}" --device scripted:0 -o held
+run timeout --preserve-status -s INT 3 "${measure[@]}" --device scripted:0 -o held
 check "Ctrl-C while it waits: exit 1" exits 1
 check "Ctrl-C while it waits: says so" says "stopped while it waited for held: process $holder"
 start waits scripted:0 -o held --no-cache

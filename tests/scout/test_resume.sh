@@ -64,6 +64,5 @@ check "and none of them says that it was stopped" test "$(grep -c '"stopped"' af
 scout ops.json -o after2 --device scripted:0 --cache-dir "$PWD/stopped_cache"
 check "whole ones do" grep -q '"cached": 5' after2/run.json
 
-sleep 0.5
 check "no worker has outlived its supervisor" alone "--worker .*$SCRIPTED/device.so"
 finish

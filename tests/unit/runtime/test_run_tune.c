@@ -170,7 +170,9 @@ static void a_killed_race_leaves_nothing_torn(void) {
             const struct timespec wait = {(time_t)wait_s, (long)(1e9 * fmod(wait_s, 1))};
             nanosleep(&wait, NULL);
             kill(pid, SIGKILL);
-            killed += end_of(pid) == -SIGKILL;
+            const bool late = end_of(pid) != -SIGKILL; /* other work was in the way while the time was taken */
+            killed += !late;
+            if (late) took_s /= 2;
             UNIT_CHECK(entries() <= 2);
             UNIT_INT(end_of(start_child()), 0);
         } else {

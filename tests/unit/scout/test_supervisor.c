@@ -396,7 +396,7 @@ static void no_orphans(void) {
     char path[64], state[256] = "";
     snprintf(path, sizeof path, "/proc/%d/stat", worker);
     bool gone = false;
-    for (int k = 0; k < 200 && !gone; k++) {
+    for (int k = 0; k < 2000 && !gone; k++) {
         FILE *f = fopen(path, "re");
         gone = !f || !fgets(state, sizeof state, f) || strstr(state, ") Z ");
         if (f) fclose(f);
