@@ -354,7 +354,7 @@ static const operator_def operators[] = {
     {"com.microsoft", "SkipGroupNorm", 4, 5, 1, 2, shape_ms_skip_group_norm, lower_norm, NULL, 0},
     {"com.microsoft", "SkipLayerNormalization", 3, 5, 1, 4, shape_ms_skip_norm, lower_norm, NULL, 0},
     {"com.microsoft", "SkipSimplifiedLayerNormalization", 3, 4, 1, 4, shape_ms_skip_norm, lower_norm, NULL, 0},
-    {"com.microsoft", "SparseAttention", 9, 11, 3, 3, shape_ms_sparse_attention, lower_uncosted, NULL, 0},
+    {"com.microsoft", "SparseAttention", 9, 11, 3, 3, shape_ms_sparse_attention, lower_attention_ms, NULL, 0},
     {"com.microsoft", "SparseToDenseMatMul", 2, 2, 1, 1, shape_ms_fused_matmul, lower_uncosted, NULL, 0},
     {"com.microsoft", "Tokenizer", 1, 1, 1, 1, shape_string_tokenizer, lower_other, NULL, 0},
     {"com.microsoft", "TorchEmbedding", 2, 4, 1, 1, shape_ms_torch_embedding, lower_gather, NULL, 0},

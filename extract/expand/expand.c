@@ -120,6 +120,7 @@ static const operator_row operators[] = {
     {"SampleOp", "com.microsoft", take_sample, STAYS},
     {"ScaledSiLU", "com.microsoft", take_scaled_silu, STAYS},
     {"SoftmaxCrossEntropyLoss", "", take_softmax_loss, STAYS},
+    {"SparseAttention", "com.microsoft", take_sparse_attention, WHEN_KNOWN},
     {"TensorScatter", "", take_tensor_scatter, STAYS},
     {"TorchEmbedding", "com.microsoft", take_torch_embedding, STAYS},
     {"TransposeMatMul", "com.microsoft", take_product, LATE},

@@ -158,17 +158,21 @@ static tensor *rotated(expansion *x, tensor *t, tensor *positions, const char *h
                                            int_attr("rotary_embedding_dim", turned < size ? turned : 0)}});
 }
 
-void take_grouped(expansion *x) {
-    enum { COSINE = 7, SINE = 8, POSITIONS = 9 };
+static void take_turned(expansion *x, int cosine, int positions) {
+    const int sine = cosine + 1;
     const bool turns = graph_attr_int(x->n, "do_rotary", 0) != 0;
     if (!part_in(x, KEY)) take_columns(x, part_in(x, QUERY), true);
     if (!turns || x->failed) return;
     /* without positions of its own the lengths say where it stands, which changes nothing of the work */
-    tensor *at = part_in(x, POSITIONS) ? part_in(x, POSITIONS) : part_number(x, "position", 0);
-    x->last.in[QUERY] = rotated(x, x->last.in[QUERY], at, "num_heads", part_in(x, COSINE), part_in(x, SINE));
-    x->last.in[KEY] = rotated(x, x->last.in[KEY], at, "kv_num_heads", part_in(x, COSINE), part_in(x, SINE));
-    for (int k = COSINE; k <= POSITIONS; k++) part_leave_out(x, k);
+    tensor *at = part_in(x, positions) ? part_in(x, positions) : part_number(x, "position", 0);
+    x->last.in[QUERY] = rotated(x, x->last.in[QUERY], at, "num_heads", part_in(x, cosine), part_in(x, sine));
+    x->last.in[KEY] = rotated(x, x->last.in[KEY], at, "kv_num_heads", part_in(x, cosine), part_in(x, sine));
+    for (int k = cosine; k <= sine; k++) part_leave_out(x, k);
+    if (positions >= 0) part_leave_out(x, positions);
 }
+
+void take_grouped(expansion *x) { take_turned(x, 7, 9); }
+void take_sparse_attention(expansion *x) { take_turned(x, 9, -1); }
 
 /* ---- a layer with its projections, whose batch stands second ---- */
 

@@ -83,6 +83,7 @@ take_fn take_scaled_silu;
 take_fn take_scores;
 take_fn take_sequence_concat;
 take_fn take_softmax_loss;
+take_fn take_sparse_attention;
 take_fn take_stft;
 take_fn take_streams_rotary;
 take_fn take_tensor_scatter;

@@ -122,6 +122,7 @@ static const ms_form forms[] = {
     {"PackedAttention", 4, 5, -1, -1, false, true, 3},
     {"PackedMultiHeadAttention", 5, 6, -1, -1, false, true, 4},
     {"QAttention", 5, -1, 8, -1, false, false, -1},
+    {"SparseAttention", -1, -1, 3, 7, false, false, -1},
 };
 /* clang-format on */
 
@@ -205,6 +206,43 @@ static void ms_read_mask(const work *w, const ms_form *f, cost_attention *a) {
         ms_set_keys(w, a, mask);
 }
 
+/* ---- block masks ---- */
+
+typedef struct blocks {
+    int64_t side;
+    double share; /* that is seen, of the blocks that a causal mask leaves */
+} blocks;
+
+/* Of the rows of blocks that its queries stand in, as all layouts of heads together have them. The rows of a layout are
+ * places in a list of columns. */
+static bool read_blocks(const work *w, blocks *b) {
+    enum { MOST = 2048 }; /* blocks to a side that a record may have */
+    const tensor *const rows = cost_in(w, 5), *const q = cost_in(w, 0);
+    const value *const at = cost_values(w, rows);
+    const int64_t total = known_length(w, cost_in(w, 7)), queries = cost_dim(q, 1), layouts = cost_dim(rows, 0),
+                  each = cost_dim(rows, 1);
+    b->side = graph_attr_int(w->node, "sparse_block_size", 0);
+    if ((b->side != 64 && b->side != 128) || !at || cost_rank(rows) != 2 || at->n != checked_mul(layouts, each) ||
+        layouts < 1 || queries < 1 || total < queries)
+        return false;
+    const int64_t first = (total - queries) / b->side, end = checked_ceil_div(total, b->side);
+    if (end >= each || end > MOST) return false;
+    double seen = 0, all = 0;
+    for (int64_t k = 0; k < layouts; k++) seen += value_at(at, k * each + end) - value_at(at, k * each + first);
+    for (int64_t k = first; k < end; k++) all += (double)(k + 1);
+    b->share = seen / (all * (double)layouts);
+    return b->share > 0 && b->share <= 1;
+}
+
+/* A record has one list of blocks for all heads: as many as they have on average, and drawn, as only data tell of each
+ * head's own what they are worth together. */
+static void set_blocks(work *w, const cost_attention *a, const blocks *b) {
+    const double past = (double)(a->past > 0 ? a->past : 0), queries = (double)a->q_len;
+    const char *const text = arena_printf(w->arena, "random,%.6g,%d,0", b->share, (int)b->side);
+    oprec_set_text(&w->rec, "block_mask", text);
+    opcost_attention_pairs(&w->rec, checked_from_double(b->share * queries * (past + (queries + 1) / 2)));
+}
+
 void lower_attention_ms(work *w) {
     const node *n = w->node;
     const ms_form *f = &forms[0];
@@ -220,13 +258,21 @@ void lower_attention_ms(work *w) {
     a.heads = graph_attr_int(n, "num_heads", 1);
     a.scale = graph_attr_float(n, "scale", 0);
     a.softcap = graph_attr_float(n, "softcap", 0);
+    blocks b = {0};
+    const bool sparse = strcmp(f->op_type, "SparseAttention") == 0;
+    if (sparse && !read_blocks(w, &b)) {
+        lower_uncosted(w);
+        return;
+    }
     const int64_t window = graph_attr_int(n, "local_window_size", -1);
     if (window > 0) a.window = window;
     if (!cost_shaped(q) || !cost_shaped(offsets) || a.heads < 1) return;
     ms_read_operands(w, f, &a);
     ms_read_past(w, f, &a);
     ms_read_mask(w, f, &a);
+    if (sparse) a.mask = "causal+blocks";
     cost_set_attention(w, &a);
+    if (sparse) set_blocks(w, &a, &b);
     ms_set_options(w, f);
     cost_boundary(w);
 }

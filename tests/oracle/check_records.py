@@ -249,6 +249,16 @@ SAYS = [
     ("group norm", 21, [("GroupNormalization", [x(1, 4, 8), w(4), w(4)], 1, dict(num_groups=2), "")], "norm", dict(bias=1)),
     ("group norm, nhwc", 21, [("GroupNorm", [x(1, 4, 4, 8), w(8), w(8)], 1, dict(groups=2), MS)], "norm", dict(bias=1, layout="nhwc")),
     ("window", 24, [("Attention", ATTENTION, 1, dict(q_num_heads=4, kv_num_heads=4), "")], "attention", dict(layout="bshd", mask="none")),
+    *((f"blocks of {queries} queries", 21,
+       [("SparseAttention", [x(1, queries, 64), x(1, queries, 32), x(1, queries, 32), x(1, 2, 512, 16), x(1, 2, 512, 16),
+                             c([[0, 1, 3, 5, 8], [0, 1, 3, 6, 9]], np.int32), c([[0, 0, 1, 1, 2, 1, 2, 3, -1], [0, 0, 1, 0, 1, 2, 0, 2, 3]], np.int32),
+                             c(total, np.int32), c([total], np.int32)],
+         3, dict(num_heads=4, kv_num_heads=2, sparse_block_size=side), MS)], kind, made)
+      for queries, total, side, kind, made in (
+          (256, 256, 64, "attention", dict(mask="causal+blocks", block_mask="random,0.85,64,0", kv_len=256, kv_heads=2, flops=4 * 4 * 16 * 27961)),
+          (1, 200, 64, "attention", dict(mask="causal+blocks", block_mask="random,0.75,64,0", kv_len=200, flops=4 * 4 * 16 * 150)),
+          (16, 60, 16, "unknown", {}),  # blocks of which a record knows none
+          (1, 300, 64, "unknown", {}))),
     ("numbers are short", 21, [("LeakyRelu", [F], 1, dict(alpha=0.1), "")], "elementwise", dict(alpha=0.1)),
     ("unread indices", 21, [("MaxPool", [IMAGE], (2, [0]), SAME, "")], "pool", dict(indices_out=None, bytes_written=768)),
     ("unread states", 21, [("LSTM", LSTM, (3, [0]), dict(hidden_size=8), "")], "recurrent", dict(returns="y", bytes_written=5 * 2 * 8 * 4)),
@@ -307,6 +317,10 @@ PARTS = [
      dict(kv_len=8)),
     ("packed columns", "GroupQueryAttention", [x(2, 5, 256), *GROUPED], 1, dict(num_heads=8, kv_num_heads=4),
      ["move.split [2, 5, 256]", "attention [2, 8, 5, 16]"], dict(kv_len=8, kv_heads=4, mask="causal+padding", mask_shape=None)),
+    ("packed columns of blocks", "SparseAttention",
+     [x(1, 128, 256), None, None, x(1, 4, 128, 16), x(1, 4, 128, 16), c([[0, 1, 2]], np.int32), c([[0, 1]], np.int32), c(128, np.int32), c([128], np.int32),
+      w(128, 8), w(128, 8)], 3, dict(num_heads=8, kv_num_heads=4, sparse_block_size=64, do_rotary=1),
+     ["move.split [1, 128, 256]", "rotary [1, 8, 128, 16]", "rotary [1, 4, 128, 16]", "attention [1, 8, 128, 16]"], dict(kv_heads=4, mask="causal+blocks")),
     ("rotary inside", "GroupQueryAttention", [x(2, 5, 128), x(2, 5, 64), x(2, 5, 64), *GROUPED[2:]], 1,
      dict(num_heads=8, kv_num_heads=4, do_rotary=1), ROTARY, dict(kv_len=8)),
     ("rotary of packed columns", "GroupQueryAttention", [x(2, 5, 256), *GROUPED], 1, dict(num_heads=8, kv_num_heads=4, do_rotary=1),

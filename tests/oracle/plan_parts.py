@@ -404,8 +404,16 @@ def banned(rng):
         yield f"NGramRepeatBlock of {size}", "com.microsoft:NGramRepeatBlock", [ids, normal(rng, 4, 5)], {"ngram_size": size}, *(([], 1) if size > 9 else ())
 
 
+def sparse(rng):
+    """A record keeps how many blocks there are, but not which: no plan may run it."""
+    q, k, cache = normal(rng, 1, 128, 64), [normal(rng, 1, 128, 32) for _ in range(2)], [normal(rng, 1, 2, 128, 16) for _ in range(2)]
+    yield ("SparseAttention", "com.microsoft:SparseAttention",
+           [q, *k, *cache, *(as_stored(n, np.int32) for n in ([[0, 1, 2]], [[0, 1]], 128, [128]))],
+           {"num_heads": 4, "kv_num_heads": 2, "sparse_block_size": 64}, "does not tell its operands", 3)
+
+
 CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others, linear_attentions,
-         recurrent, packed_tokens, paged, banned)
+         recurrent, packed_tokens, paged, banned, sparse)
 
 
 def models(rng):
