@@ -184,3 +184,42 @@ void take_distances(expansion *x) {
     const step least = {.op_type = "Max", .in = {sum, part_real(x, sum, "least", 0)}};
     part_end(x, root ? &(step){.op_type = "Sqrt", .in = {*part_make(x, &least)}} : &least);
 }
+
+/* Whole numbers of 16 bits, which no library multiplies: in floats that hold each product and sum of them. No cast
+ * knows them, but what turns them into floats of 32 bits does. */
+void take_short_product(expansion *x) {
+    static const double one = 1;
+    const tensor *const out = part_out(x, 0);
+    tensor *wide[SIDES];
+    for (int k = 0; k < SIDES; k++) {
+        tensor *const scale =
+            part_constant(x, "one", info_of_floats(x->e->m->arena, DTYPE_FP32, 0, info_no_dims, &one, 1));
+        tensor *const made = *part_make(x, &(step){.op_type = "DequantizeLinear", .in = {part_in(x, k), scale}});
+        wide[k] = part_cast(x, made, DTYPE_FP64);
+        /* a constant becomes so once, and is read as it is then: no product has a weight of 16 bits */
+        if (wide[k] && wide[k]->is_constant) wide[k] = part_do(x, "Mul", wide[k], part_real(x, wide[k], "same", 1));
+    }
+    tensor *const made = part_do(x, "MatMul", wide[LEFT], wide[RIGHT]);
+    part_end(x, &(step){.op_type = "Cast", .in = {made}, .attrs = {int_attr("to", out->info->type)}});
+}
+
+/* Of floats of one type into another: what is not scaled is a product like any other. */
+void take_turned_product(expansion *x) {
+    enum { ADDED = 2, SCALES = 3 };
+    const tensor *const left = part_in(x, LEFT), *const right = part_in(x, RIGHT), *const out = part_out(x, 0);
+    static const char *const names[] = {"alpha", "beta", "transA", "transB"};
+    step s = {.op_type = "Gemm", .in = {part_in(x, LEFT), part_in(x, RIGHT), part_in(x, ADDED)}};
+    bool plain = left && right && left->info->type == right->info->type && out->info->type != left->info->type &&
+                 (left->info->type == DTYPE_FP32 || left->info->type == DTYPE_FP16 || left->info->type == DTYPE_BF16) &&
+                 strcmp(graph_attr_string(x->n, "activation", "NONE"), "NONE") == 0;
+    for (int k = SCALES; k < x->n->in_count; k++) plain = plain && !part_in(x, k);
+    int count = 0;
+    for (int k = 0; k < x->n->attr_count; k++)
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+            if (strcmp(x->n->attrs[k].name, names[j]) == 0 && count < (int)(sizeof s.attrs / sizeof *s.attrs))
+                s.attrs[count++] = x->n->attrs[k];
+    if (!plain) x->failed = true;
+    if (x->failed) return;
+    tensor *const made = *part_make(x, &s);
+    part_end(x, &(step){.op_type = "Cast", .in = {made}, .attrs = {int_attr("to", out->info->type)}});
+}

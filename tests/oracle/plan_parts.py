@@ -35,6 +35,23 @@ def products(rng):
     yield "MatMul of a weight", "MatMul", [normal(rng, 2, 3, 2, 4, 5), as_stored(normal(rng, 2, 3, 1, 5, 3))], {}
 
 
+def short_products(rng):
+    """Of 16 bits into 32, and of floats into others. Numbers are as large as their type lets them be."""
+    for kind, wide, shapes in ((np.int16, np.int32, ((5, 8), (8, 6))), (np.int16, np.int32, ((2, 3, 5, 8), (3, 8, 6)))):
+        info = np.iinfo(kind)
+        a, b = (rng.integers(info.min, info.max, shape).astype(kind) for shape in shapes)
+        a[..., 1:], b[..., 1:, :] = a[..., 1:] // 3000, b[..., 1:, :] // 3000  # so that sums fit
+        a[..., 0] //= 2
+        yield (f"MatMulInteger16, {shapes}", "com.microsoft:MatMulInteger16", [a, b], {},
+               lambda a, b, wide=wide: [(a.astype(np.int64) @ b.astype(np.int64)).astype(wide)])
+    yield ("MatMulInteger16 of a weight", "com.microsoft:MatMulInteger16", [a[0, 0], as_stored(b[0])], {},
+           ["quantize:dequantize", "move:cast", "gemm", "move:cast"], 1)
+    yield ("GemmFloat8 of floats", "com.microsoft:GemmFloat8", [normal(rng, 4, 5), normal(rng, 6, 5)], {"transB": 1, "alpha": 0.5, "dtype": 10},
+           lambda a, b: [(a @ b.T * np.float32(0.5)).astype(np.float16)])
+    yield ("GemmFloat8 of floats, with more", "com.microsoft:GemmFloat8", [normal(rng, 5, 4), normal(rng, 5, 6), normal(rng, 4, 6)],
+           {"transA": 1, "dtype": 10}, lambda a, b, c: [(a.T @ b + c).astype(np.float16)])
+
+
 def silu(x):
     return x / (1 + np.exp(-x))
 
@@ -413,7 +430,7 @@ def sparse(rng):
 
 
 CASES = (products, packed_products, distances, ordered, convolutions, decoder_attention, rotary, training, attentions, others, linear_attentions,
-         recurrent, packed_tokens, paged, banned, sparse)
+         recurrent, packed_tokens, paged, banned, sparse, short_products)
 
 
 def models(rng):
