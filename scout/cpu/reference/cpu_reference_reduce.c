@@ -5,6 +5,7 @@
 #include "scout/op/reduce.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum { RUN = 512 };
 
@@ -18,6 +19,12 @@ typedef struct state {
     bool wholes;
     uint32_t type; /* of the output */
 } state;
+
+/* An element of a line that is searched. Of equal values the first one is better. */
+typedef struct found {
+    double value;
+    int64_t at;
+} found;
 
 static scout_answer open(const scout_op *op, void **out, scout_why *why) {
     reduce_id id = REDUCE_COUNT;
@@ -48,6 +55,7 @@ static int64_t grain(const void *context, const scout_op *op, uint32_t output) {
 
 static size_t scratch(const void *context, const scout_op *op) {
     const state *s = context;
+    if (s->along && s->lines.searches) return (size_t)s->lines.length * sizeof(found) / sizeof(double);
     return s->suppresses ? (size_t)suppress_problem_of(op).boxes * sizeof(bool) / sizeof(double) + 1 : RUN;
 }
 
@@ -169,24 +177,27 @@ static void sum_along(const state *s, const void *x, int64_t base, double *want,
     }
 }
 
-/* By definition: the best of what was not taken yet, `kept` times. */
-static void search_along(const state *s, const void *x, int64_t base, bool places, double *want) {
+static int by_least(const void *a, const void *b) {
+    const found *x = a, *y = b;
+    if (x->value != y->value) return x->value < y->value ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static int by_largest(const void *a, const void *b) {
+    const found *x = a, *y = b;
+    if (x->value != y->value) return x->value > y->value ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* All of a line in order, of which the first `kept` are told. */
+static void search_along(const state *s, const void *x, int64_t base, bool places, double *want, found *room) {
     const reduce_lines *l = &s->lines;
-    double last = 0;
-    int64_t last_at = -1;
-    for (int64_t k = 0; k < l->kept; k++) {
-        double best = 0, value;
-        int64_t best_at = -1;
-        for (int64_t i = 0; i < l->length; i++) {
-            cpu_number_load(s->type, x, base + i * l->inner, 1, 1, &value);
-            const bool taken =
-                last_at >= 0 && ((l->largest ? value > last : value < last) || (value == last && i <= last_at));
-            if (taken || (best_at >= 0 && (l->largest ? value <= best : value >= best))) continue;
-            best = value, best_at = i;
-        }
-        want[k * l->inner] = places ? (double)best_at : best;
-        last = best, last_at = best_at;
+    for (int64_t i = 0; i < l->length; i++) {
+        cpu_number_load(s->type, x, base + i * l->inner, 1, 1, &room[i].value);
+        room[i].at = i;
     }
+    qsort(room, (size_t)l->length, sizeof *room, l->largest ? by_largest : by_least);
+    for (int64_t k = 0; k < l->kept; k++) want[k * l->inner] = places ? (double)room[k].at : room[k].value;
 }
 
 static scout_answer compute(const void *context, const scout_op *op, void *const *tensors, uint32_t output,
@@ -206,7 +217,7 @@ static scout_answer compute(const void *context, const scout_op *op, void *const
         const int64_t base = (from + k) / kept * s->lines.length * s->lines.inner + line;
         if (line >= s->lines.inner) continue; /* one call makes the whole line */
         if (s->lines.searches)
-            search_along(s, tensors[REDUCE_X], base, output == REDUCE_PLACES, want + k);
+            search_along(s, tensors[REDUCE_X], base, output == REDUCE_PLACES, want + k, (found *)(void *)room);
         else if (s->lines.products)
             multiply_along(s, tensors[REDUCE_X], base, want + k, spread + k);
         else
