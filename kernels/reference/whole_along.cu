@@ -1,5 +1,5 @@
 /* The references along lines, by definition: the sum or product of all that comes before, one element after the other; the best of
- * what was not taken yet, as often as something is kept. */
+ * what was not taken yet, as often as something is kept, or each element behind all that are better. */
 #include "kernels/reference/whole.h"
 
 #include "kernels/harness/values.cuh"
@@ -87,11 +87,34 @@ __global__ void __launch_bounds__(whole_each_threads)
     }
 }
 
+/* Where much of a line is kept, an element a thread: as many as are better than it stand before it. */
+__global__ void __launch_bounds__(whole_each_threads)
+    ranking(const whole_along_problem p, double *__restrict__ want, float *__restrict__ spread) {
+    const reduce_lines &l = p.lines;
+    const int64_t all = l.outer * l.inner * l.length;
+    for (int64_t k = whole_each_first(); k < all; k += whole_each_step()) {
+        const int64_t line = k / l.length, i = k % l.length, base = base_of(l, line, l.length);
+        const found one = {values_at(p.x, p.type, base + i * l.inner), i};
+        int64_t before = 0;
+        for (int64_t j = 0; j < l.length && before < l.kept; j++) {
+            const found other = {values_at(p.x, p.type, base + j * l.inner), j};
+            before += better(l, other, one);
+        }
+        if (before >= l.kept) continue;
+        const int64_t to = base_of(l, line, l.kept) + before * l.inner;
+        want[to] = p.places ? (double)i : one.value;
+        spread[to] = 0;
+    }
+}
+
 } // namespace
 
 cudaError_t whole_along(const whole_along_problem *p, double *want, float *spread, cudaStream_t stream) {
+    enum { MUCH = 1024 };
     const int64_t lines = p->lines.outer * p->lines.inner;
-    if (p->lines.searches)
+    if (p->lines.searches && p->lines.kept > MUCH)
+        ranking<<<whole_each_blocks(lines * p->lines.length), whole_each_threads, 0, stream>>>(*p, want, spread);
+    else if (p->lines.searches)
         search<<<(unsigned)(lines < 1 << 20 ? lines : 1 << 20), whole_each_threads, 0, stream>>>(*p, want, spread);
     else
         running<<<whole_each_blocks(lines), whole_each_threads, 0, stream>>>(*p, want, spread);
