@@ -123,7 +123,7 @@ static void judge_ceiling(judged *j) {
     const verdict_facts *f = j->f;
     j->launch = f->bound && strcmp(f->bound, "launch") == 0;
     j->data = f->bound && strcmp(f->bound, "data") == 0;
-    j->ceiling = is_time(f->ceiling_us);
+    j->ceiling = is_time(f->ceiling_us) && !j->data;
     if (!j->ceiling) return;
     j->vague = !f->ceiling_beside && !(f->ceiling_ci <= j->t->ceiling_ci);
     j->efficiency.x = f->ceiling_us / f->baseline_us;
@@ -132,8 +132,7 @@ static void judge_ceiling(judged *j) {
     if (!is_time(f->launch_us)) return;
     j->floor.x = f->launch_us / f->ceiling_us;
     j->floor.half = isfinite(f->ceiling_ci) ? j->floor.x * f->ceiling_ci : 0;
-    if (touches(j->floor, launch_bound) && !j->data)
-        j->launch = !j->vague; /* the cheaper action: it has no potential */
+    if (touches(j->floor, launch_bound)) j->launch = !j->vague; /* the cheaper action: it has no potential */
 }
 
 /* A share falls as the model's time grows: by what this operation itself takes, and by what all others do. */
@@ -147,7 +146,6 @@ static void judge_shares(judged *j) {
         const double gain = share * j->win.x;
         j->proven_share = (figure){gain, share * (j->win.half + j->win.x * rest) + gain * others};
     }
-    if (j->data) return;
     if (j->vague && !j->launch) {
         j->potential_share = (figure){0, INFINITY}; /* it may be any: only what is proven makes a priority */
     } else if (j->ceiling && !j->launch && j->efficiency.x < 1) {
@@ -246,7 +244,7 @@ static void say_launch(const judged *j, char *text, size_t room) {
 
 static void say_data(const judged *j, char *text, size_t room) {
     (void)j;
-    snprintf(text, room, "How much it does depends on its data: its bytes are all that is known to bound it.");
+    snprintf(text, room, "How much it does depends on its data: what bounds it is not known.");
 }
 
 static void say_vague(const judged *j, char *text, size_t room) {
@@ -318,7 +316,7 @@ static void say_too_little(const judged *j, char *text, size_t room) {
 
 static bool is_no_work(const judged *j) { return j->f->no_work; }
 static bool is_unmeasured(const judged *j) {
-    return !j->f->measured || !is_time(j->f->baseline_us) || (!j->ceiling && !j->proven);
+    return !j->f->measured || !is_time(j->f->baseline_us) || (!j->ceiling && !j->proven && !j->data);
 }
 static bool is_proven(const judged *j) { return j->proven; }
 static bool is_launch_proven(const judged *j) {

@@ -166,7 +166,8 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     out->bytes_read = isnan(read) ? (double)r->bytes_read : read;
     out->bytes_written = isnan(written) ? (double)r->bytes_written : written;
     out->precision = operation_precision(in->operation);
-    if (!c || !out->precision || !m) return;
+    if (opcost_by_data(r)) out->bound = "data"; /* a ceiling of its bytes alone would say nothing */
+    if (!c || !out->precision || !m || opcost_by_data(r)) return;
     out->peak = ceilings_find_peak(c, out->precision);
     ceilings_time t = ceilings_time_of(c, out->precision, out->flops, out->bytes_read, out->bytes_written,
                                        at_least_0(json_get_positive(m, "resident_bytes")),
@@ -180,7 +181,7 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     out->ceiling_ci = t.rel_ci95;
     take_what_ran(m, out);
     out->launch_us = 1e6 * t.launch_s;
-    out->bound = opcost_by_data(r) ? "data" : t.bound;
+    out->bound = t.bound;
     out->above_ceiling = verdict_known(out->baseline_ci) && verdict_known(out->ceiling_ci) &&
                          outruns(out, out->ceiling_us, out->ceiling_ci);
 }

@@ -55,6 +55,7 @@ typedef struct run_item {
     char text[240];
     json_t *measurement;      /* owned; may be a whole report */
     int device;               /* that measured it */
+    int worker;               /* the device's, that made its last pass */
     double weight;            /* how much of the run's time it deserves */
     double seconds;           /* that it took */
     double share;             /* of the model's time, before it is measured */
@@ -112,7 +113,7 @@ typedef struct run_device {
     double used_s;      /* by their jobs in this run */
     double began;       /* of the job under way */
     int jobs;           /* of operations and fusions, that its worker was given */
-    int pass;           /* the last of these that its worker was begun for */
+    int worker;         /* how many it has had, as far as a pass asked for another one */
     int parts_done;     /* of such jobs that are done */
     int parts, part;    /* of it: how many it has (0: there is none), and at which it is */
     double part_s;      /* that each of them may take */

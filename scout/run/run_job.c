@@ -75,9 +75,10 @@ static void announce_again(run *r, json_t *list, json_builder *b) {
 }
 
 /* Processes of a host differ by a percent, by where their code and their stacks lie: so a pass has one of its own. */
-static bool is_anew(const run *r, run_device *d, int pass) {
-    const bool anew = run_on_host(r) && pass > d->pass && d->jobs > 0;
-    d->pass = pass > d->pass ? pass : d->pass;
+static bool is_anew(const run *r, run_device *d, run_item *i) {
+    const bool anew = run_on_host(r) && d->jobs > 0 && i->worker == d->worker;
+    d->worker += anew || d->worker == 0;
+    i->worker = d->worker;
     return anew;
 }
 
@@ -96,7 +97,7 @@ json_t *run_job(run *r, const run_device *d, run_item *i) {
     if (pass == 1 || figures_hold_again(i->measurement))
         json_put_real(&b, to, "hold_s",
                       budget_hold(&r->budget, run_order_share(r, i), i->budget_s, pass > 1, run_now()));
-    if (is_anew(r, &r->devices[i->device], pass)) json_put_bool(&b, to, "anew", true);
+    if (is_anew(r, &r->devices[i->device], i)) json_put_bool(&b, to, "anew", true);
     if (r->devices[i->device].jobs++ == 0)
         json_put_real(&b, to, "start_s",
                       r->budget.end > 0 ? fmin(LOAD_SHARE * r->budget.whole_s, LOAD_SECONDS) : LOAD_SECONDS);

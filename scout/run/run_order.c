@@ -171,6 +171,7 @@ static bool look_at_plan(run *r) {
 static bool wants_pass(run *r, run_item *i, int pass, double model_us, double wide) {
     const int passes = figures_passes(i->measurement);
     if (i->source == RUN_PENDING || passes != pass - 1 || passes == 0) return false;
+    if (run_on_host(r) && r->narrow_end > 0) return false; /* all is decided */
     const bool more = r->options->target_ci > 0 || r->options->min_time_s > 0;
     if (i->source == RUN_CACHED && r->budget.end == 0 && !more) return false; /* it had its time */
     const bool under_way = passes > 1 && !estimate_look((size_t)passes) && i->changed;
@@ -210,6 +211,7 @@ static bool may_narrow(run *r, run_item *i, bool host) {
 static run_item *narrow(run *r, int device) {
     const bool host = run_on_host(r);
     run_item *chosen = NULL;
+    if (r->began == 0) return NULL; /* this run has measured nothing */
     if (r->narrow_end == 0) r->narrow_end = run_now() + (host ? budget_spare(run_now() - r->began) : NARROW_SECONDS);
     for (int k = 0; k < r->list.count && run_now() < r->narrow_end; k++) {
         run_item *i = &r->items[k];
@@ -225,7 +227,7 @@ static run_item *narrow(run *r, int device) {
 /* Seconds that this takes at most, of those that are to come. */
 double run_order_spare(run *r, double now) {
     bool any = false;
-    if (!run_on_host(r) || r->options->target_ci > 0) return 0;
+    if (!run_on_host(r) || r->options->target_ci > 0 || r->late) return 0;
     if (r->narrow_end > 0) return fmax(r->narrow_end - now, 0);
     for (int k = 0; k < r->list.count && !any; k++)
         any = r->items[k].source == RUN_PENDING || may_narrow(r, &r->items[k], true);

@@ -24,7 +24,7 @@ void regime_key(const regime *r, char *text, size_t room);
 bool regime_from_key(const char *key, regime *r);
 
 /* Raised when the method of measuring changes: results taken by another one are not served from the cache. */
-enum { REGIME_METHOD = 17 };
+enum { REGIME_METHOD = 18 };
 
 /* What a plan may ask for beside its tensors, wherever it is launched. */
 enum { REGIME_WORKSPACE_BYTES = 32 << 20 };

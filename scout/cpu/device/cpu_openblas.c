@@ -36,7 +36,7 @@ static void say_version(cpu_openblas *l, text_fn *config, text_fn *core) {
 static bool has_room(void) {
     enum { BUFFER_BYTES = 136 << 20, OTHER_BUFFERS = 3, MOST_BUFFERS = 1024 }; /* with a thread's stack; its code */
     void *buffers[MOST_BUFFERS];
-    const int team = cpu_team_size(),
+    const int team = cpu_team_cores(),
               wanted = team + OTHER_BUFFERS < MOST_BUFFERS ? team + OTHER_BUFFERS : MOST_BUFFERS;
     int count = 0;
     for (; count < wanted; count++) {
@@ -80,7 +80,7 @@ static bool open_one(const char *const *names) {
     *(void **)&config = libraries_symbol(handle, "openblas_get_config", &ignored);
     *(void **)&core = libraries_symbol(handle, "openblas_get_corename", &ignored);
     *(void **)&set_threads = libraries_symbol(handle, "openblas_set_num_threads", &ignored);
-    if (set_threads) set_threads(cpu_team_size());
+    if (set_threads) set_threads(cpu_team_cores());
     take_buffers(l);
     say_version(l, config, core);
     return true;

@@ -6,15 +6,19 @@
 #include "scout/op/attention.h"
 #include "scout/op/conv.h"
 #include "scout/op/gemm.h"
+#include "scout/op/random.h"
 #include "scout/op/recurrent.h"
+#include "scout/op/reduce.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
 /* What one core does in a microsecond, about: the same everywhere, so that an operation runs alike on all machines. */
-#define MACS_PER_US  50e3
-#define BYTES_PER_US 50e3
-#define SMALL_US     10
+#define MACS_PER_US     50e3
+#define BYTES_PER_US    50e3
+#define ELEMENTS_PER_US 2.5e3 /* with a special function for each */
+#define SMALL_US        10
 
 #define COUNT_ONE(name) +1
 enum { COUNT = 0 CPU_CANDIDATES(COUNT_ONE) };
@@ -29,45 +33,68 @@ static crew *crew_of(const scout_candidate *own, const scout_plan *plan) {
     return (crew *)(void *)((char *)(void *)(uintptr_t)plan + crew_at(own));
 }
 
-static double macs_of_gemm(const scout_op *op) {
-    const gemm_problem p = gemm_problem_of(op);
-    return (double)p.m * (double)p.n * (double)p.k * (double)p.batch;
+static double us_of_bytes(const scout_op *op) {
+    double bytes = 0;
+    for (uint32_t k = 0; k < op->tensor_count; k++) bytes += (double)op->tensors[k].bytes;
+    return bytes / BYTES_PER_US;
 }
 
-static double macs_of_conv(const scout_op *op) {
+static double us_of_gemm(const scout_op *op) {
+    const gemm_problem p = gemm_problem_of(op);
+    return us_of_bytes(op) + (double)p.m * (double)p.n * (double)p.k * (double)p.batch / MACS_PER_US;
+}
+
+static double us_of_conv(const scout_op *op) {
     const conv_problem p = conv_problem_of(op);
     const int64_t places = op_elements(&op->tensors[p.transposed ? CONV_INPUT : CONV_OUTPUT]),
                   channels = (p.transposed ? p.cout : p.cin) / p.group;
-    return (double)places * (double)channels * (double)window_kernel(&p.w);
+    return us_of_bytes(op) + (double)places * (double)channels * (double)window_kernel(&p.w) / MACS_PER_US;
 }
 
-static double macs_of_attention(const scout_op *op) {
+static double us_of_attention(const scout_op *op) {
     const attention_problem p = attention_problem_of(op);
-    return (double)(p.batch * p.heads) * (double)p.queries * (double)p.keys * (double)(p.dim + p.v_dim);
+    const double pairs = (double)(p.batch * p.heads) * (double)p.queries * (double)p.keys;
+    return us_of_bytes(op) + pairs * (double)(p.dim + p.v_dim) / MACS_PER_US;
 }
 
-static double macs_of_recurrent(const scout_op *op) {
+static double us_of_recurrent(const scout_op *op) {
     const recurrent_problem p = recurrent_problem_of(op);
-    return (double)(p.steps * p.batch * p.directions) * (double)(p.gates * p.hidden) * (double)(p.input + p.hidden);
+    const double steps = (double)p.steps * (double)p.batch * (double)p.directions;
+    return us_of_bytes(op) + steps * (double)(p.gates * p.hidden) * (double)(p.input + p.hidden) / MACS_PER_US;
+}
+
+/* Of the largest tensor; or of the output, where much more may be there than is read. */
+static double us_of_elements(const scout_op *op) {
+    const bool picks = op->kind == SCOUT_MOVE || op->kind == SCOUT_EMBEDDING;
+    double most = 0;
+    for (uint32_t k = 0; k < op->tensor_count; k++)
+        if (!picks || op->tensors[k].role == SCOUT_OUTPUT) most = fmax(most, (double)op_elements(&op->tensors[k]));
+    return most / ELEMENTS_PER_US;
+}
+
+/* How many times an element's usual work one takes: steps of a chain, which ";" separates, windows, powers, searches.
+ */
+static int times_of(const scout_op *op) {
+    const char *chain = op->kind == SCOUT_ELEMENTWISE ? op_text(op, "chain") : NULL;
+    int steps = 1;
+    for (; chain && *chain; chain++) steps += *chain == ';';
+    if (op->kind == SCOUT_POOL || random_how_of(op) != RANDOM_HOWS) return 10;
+    if (op->kind == SCOUT_REDUCE ? !reduce_operator_of(op, NULL) : op_is(op, "lrn")) return 40;
+    return steps;
 }
 
 /* What the key of an operation tells, and nothing else: a deployed table finds the variants that were measured. */
 bool cpu_small_is(const scout_op *op) {
     static const struct {
         uint32_t kind;
-        double (*macs)(const scout_op *op);
-    } products[] = {{SCOUT_GEMM, macs_of_gemm},
-                    {SCOUT_CONV, macs_of_conv},
-                    {SCOUT_ATTENTION, macs_of_attention},
-                    {SCOUT_RECURRENT, macs_of_recurrent}};
-    const bool picks = op->kind == SCOUT_MOVE || op->kind == SCOUT_EMBEDDING; /* reads what it writes, of much more */
-    double us = 0;
-    for (uint32_t k = 0; k < op->tensor_count; k++)
-        if (!picks || op->tensors[k].role == SCOUT_OUTPUT)
-            us += (double)op->tensors[k].bytes / BYTES_PER_US * (picks ? 2 : 1);
+        double (*us)(const scout_op *op);
+    } products[] = {{SCOUT_GEMM, us_of_gemm},
+                    {SCOUT_CONV, us_of_conv},
+                    {SCOUT_ATTENTION, us_of_attention},
+                    {SCOUT_RECURRENT, us_of_recurrent}};
     for (size_t k = 0; k < sizeof products / sizeof products[0]; k++)
-        if (op->kind == products[k].kind) us += products[k].macs(op) / MACS_PER_US;
-    return us < SMALL_US;
+        if (op->kind == products[k].kind) return products[k].us(op) < SMALL_US;
+    return times_of(op) * us_of_elements(op) < SMALL_US;
 }
 
 /* Whether the first value of a variant says how many threads it has. */
@@ -75,7 +102,7 @@ static bool has_choice(const scout_op *op) { return cpu_team_size() > 1 && cpu_s
 
 /* What is supported, and which variants there are, is said of the first: on all threads the library may refuse one. */
 static scout_answer supports(const scout_candidate *own, const scout_op *op, scout_device *device, scout_why *why) {
-    const int before = cpu_team_begin(cpu_small_is(op), own->library);
+    const cpu_team_state before = cpu_team_begin(cpu_small_is(op), own->library);
     const scout_answer answer = own->supports(op, device, why);
     cpu_team_end(before);
     return answer;
@@ -84,7 +111,7 @@ static scout_answer supports(const scout_candidate *own, const scout_op *op, sco
 static scout_answer domain(const scout_candidate *own, const scout_op *op, scout_device *device, int exhaustive,
                            scout_domain *out, scout_why *why) {
     static const char *const labels[] = {"one", "all"};
-    const int before = cpu_team_begin(cpu_small_is(op), own->library);
+    const cpu_team_state before = cpu_team_begin(cpu_small_is(op), own->library);
     out->count = 0;
     const scout_answer answer = own->domain ? own->domain(op, device, exhaustive, out, why) : SCOUT_OK;
     cpu_team_end(before);
@@ -101,21 +128,21 @@ static int allows(const scout_candidate *own, const scout_op *op, scout_device *
 
 static scout_answer prepare(const scout_candidate *own, const scout_op *op, scout_device *device, const int64_t *values,
                             scout_plan **plan, scout_plan_needs *needs, scout_why *why) {
-    const bool choice = has_choice(op), alone = choice ? values[0] == 0 : cpu_small_is(op);
+    const bool choice = has_choice(op) && values, alone = choice ? values[0] == 0 : cpu_small_is(op);
     crew_of(own, *plan)->alone = alone;
-    const int before = cpu_team_begin(alone, own->library);
-    const scout_answer answer = own->prepare(op, device, values + choice, plan, needs, why);
+    const cpu_team_state before = cpu_team_begin(alone, own->library);
+    const scout_answer answer = own->prepare(op, device, choice ? values + 1 : values, plan, needs, why);
     cpu_team_end(before);
     return answer;
 }
 
-static int begin(const scout_candidate *own, const scout_plan *plan) {
+static cpu_team_state begin(const scout_candidate *own, const scout_plan *plan) {
     return cpu_team_begin(crew_of(own, plan)->alone, own->library);
 }
 
 static scout_answer pack(const scout_candidate *own, scout_plan *plan, const void *weight, void *packed, void *stream,
                          scout_why *why) {
-    const int before = begin(own, plan);
+    const cpu_team_state before = begin(own, plan);
     const scout_answer answer = own->pack(plan, weight, packed, stream, why);
     cpu_team_end(before);
     return answer;
@@ -123,21 +150,21 @@ static scout_answer pack(const scout_candidate *own, scout_plan *plan, const voi
 
 static scout_answer pack_tensors(const scout_candidate *own, scout_plan *plan, void *const *tensors, void *packed,
                                  void *stream, scout_why *why) {
-    const int before = begin(own, plan);
+    const cpu_team_state before = begin(own, plan);
     const scout_answer answer = own->pack_tensors(plan, tensors, packed, stream, why);
     cpu_team_end(before);
     return answer;
 }
 
 static scout_answer launch(const scout_candidate *own, scout_plan *plan, const scout_args *args, scout_why *why) {
-    const int before = begin(own, plan);
+    const cpu_team_state before = begin(own, plan);
     const scout_answer answer = own->launch(plan, args, why);
     cpu_team_end(before);
     return answer;
 }
 
 static int describe(const scout_candidate *own, const scout_plan *plan, char *json, size_t room) {
-    const int before = begin(own, plan);
+    const cpu_team_state before = begin(own, plan);
     const int length = own->describe(plan, json, room);
     cpu_team_end(before);
     return length;

@@ -216,21 +216,26 @@ int cpu_team_size(void) {
     return is_alone ? 1 : team.size;
 }
 
-enum { TOGETHER = -1, OWN_ONLY = 0 }; /* else how many threads the libraries had */
+int cpu_team_cores(void) {
+    cpu_team_start();
+    return team.size;
+}
 
-int cpu_team_begin(bool alone, const char *library) {
-    if (!alone) return TOGETHER;
+cpu_team_state cpu_team_begin(bool alone, const char *library) {
+    cpu_team_state before = {.alone = is_alone};
+    if (!alone) return before;
     is_alone = true;
-    if (!library || !team.parallel) return OWN_ONLY;
-    const int before = team.most();
+    if (!library) return before;
+    cpu_team_start();
+    if (!team.parallel) return before;
+    before.threads = team.most();
     team.set(1);
     return before;
 }
 
-void cpu_team_end(int before) {
-    if (before == TOGETHER) return;
-    is_alone = false;
-    if (before != OWN_ONLY) team.set(before);
+void cpu_team_end(cpu_team_state before) {
+    is_alone = before.alone;
+    if (before.threads > 0) team.set(before.threads);
 }
 
 bool cpu_team_pinned(void) {

@@ -20,6 +20,7 @@ void cpu_team_prepare(void);
 /* Starts the team once. */
 void cpu_team_start(void);
 int cpu_team_size(void);            /* 1 between cpu_team_begin(true, …) and its end */
+int cpu_team_cores(void);           /* of all threads, wherever it is asked */
 bool cpu_team_pinned(void);         /* every thread sits on its own core */
 const char *cpu_team_about(void);   /* "2 threads, pinned to cpus 0,1": for people and for describe; borrowed */
 const char *cpu_team_library(void); /* path of the runtime; "" where there is none */
@@ -29,8 +30,12 @@ void cpu_team_run(cpu_team_work *work, void *context);
 
 /* Until the end the calling thread is its own team, where `alone`: in cpu_team_run, in cpu_team_size, and, where
  * `library` is not NULL, in libraries as well. */
-int cpu_team_begin(bool alone, const char *library); /* returns what its end gets */
-void cpu_team_end(int before);
+typedef struct cpu_team_state {
+    bool alone;
+    int threads; /* of libraries; 0: as they are */
+} cpu_team_state;
+cpu_team_state cpu_team_begin(bool alone, const char *library); /* returns what was before, for its end */
+void cpu_team_end(cpu_team_state before);
 
 /* What most launches are: a plan's work on every thread, which gets a cpu_job. */
 typedef struct cpu_job {

@@ -29,7 +29,18 @@ static const work works[] = {
     {"{\"op\": \"softmax\", \"shape\": [64, 128], \"dtype\": \"fp32\"}", true},
     {"{\"op\": \"softmax\", \"shape\": [1024, 128], \"dtype\": \"fp32\"}", false},
     {"{\"op\": \"layernorm\", \"shape\": [32, 768], \"dtype\": \"fp32\"}", true},
-    {"{\"op\": \"elementwise\", \"what\": \"relu\", \"shape\": [1, 65536], \"dtype\": \"fp32\"}", false},
+    {"{\"op\": \"norm\", \"what\": \"lrn\", \"shape\": [784, 64], \"size\": 5, \"dtype\": \"fp32\"}", false},
+    {"{\"op\": \"elementwise\", \"what\": \"gelu\", \"shape\": [1, 16384], \"dtype\": \"fp32\"}", true},
+    {"{\"op\": \"elementwise\", \"what\": \"gelu\", \"shape\": [1, 60000], \"dtype\": \"fp32\"}", false},
+    {"{\"op\": \"elementwise\", \"what\": \"randomnormal\", \"shape\": [16384], \"dtype\": \"fp32\"}", false},
+    {"{\"op\": \"reduce\", \"what\": \"sum\", \"shape\": [64, 256], \"dtype\": \"fp32\"}", true},
+    {"{\"op\": \"reduce\", \"what\": \"nonmaxsuppression\", \"shape\": [480, 3], \"input\": [1, 600, 4], \"channels\": "
+     "8, "
+     "\"iou_threshold\": 0.5, \"dtype\": \"fp32\"}",
+     false},
+    {"{\"op\": \"move\", \"what\": \"transpose\", \"shape\": [256, 256], \"input\": \"256,256\", \"perm\": \"1,0\", "
+     "\"dtype\": \"fp32\"}",
+     false},
     {"{\"op\": \"embedding\", \"shape\": [16, 64], \"table\": 50000, \"dtype\": \"fp32\"}", true},
 };
 enum { WORKS = sizeof works / sizeof works[0] };
@@ -58,7 +69,11 @@ static void small_work_has_one_thread(void) {
         cpu_built b;
         int seen = 0;
         cpu_built_make(&b, works[k].text, 32 << 20);
-        UNIT_CHECK(b.built);
+        if (!UNIT_CHECK(b.built)) {
+            printf("  %s: %s\n", works[k].text, b.why.text);
+            cpu_built_end(&b);
+            continue;
+        }
         if (!UNIT_CHECK(cpu_small_is(&b.op) == works[k].small)) printf("  %s\n", works[k].text);
         for (uint32_t n = 0; n < api->candidate_count; n++) {
             const scout_candidate *c = api->candidates[n];
@@ -92,7 +107,7 @@ static void a_key_tells_the_same(void) {
         scout_op op;
         scout_why why;
         cpu_built_make(&b, works[k].text, 32 << 20);
-        if (!UNIT_CHECK(guard_enter(&b.g))) continue;
+        if (!UNIT_CHECK(b.built && guard_enter(&b.g))) continue;
         operation_from_key(b.op.key, &b.a, &told);
         UNIT_CHECK(kinds_build(&told, 32 << 20, &b.a, &op, &why) && cpu_small_is(&op) == works[k].small);
         cpu_built_end(&b);
