@@ -114,7 +114,8 @@ static tensor *window_of(expansion *x, const steps *s, tensor *const *states, in
 
 static tensor *first_state(expansion *x, const steps *s) {
     tensor *const past = part_in(x, PAST);
-    if (!past || s->window == 0) return past;
+    if (past && tensor_rank(past) != (s->window > 0 ? RANK + 1 : RANK)) x->failed = true;
+    if (!past || s->window == 0 || x->failed) return past;
     return part_reshaped(x, part_slice(x, past, 0, s->window - 1, s->window), RANK, past->info->dims + 1);
 }
 
