@@ -308,7 +308,7 @@ def others(rng):
 def linear_attentions(rng):
     """By one step after the other, as the rules are written."""
     b, size, width = 2, 8, 6
-    for rule, length, heads, groups, past, window, per_key in (("linear", 1, 4, 4, 1, 0, 0), ("gated", 1, 4, 2, 1, 0, 1), ("delta", 1, 4, 4, 1, 0, 0),
+    for rule, length, heads, groups, past, window, per_key, *of in (("linear", 1, 4, 4, 1, 0, 0), ("gated", 1, 4, 2, 1, 0, 1), ("delta", 1, 4, 4, 1, 0, 0),
                                                               ("gated_delta", 1, 8, 2, 1, 0, 0), ("gated_delta", 1, 4, 4, 0, 0, 0),
                                                               ("gated_delta", 4, 4, 4, 1, 0, 1), ("delta", 4, 4, 2, 0, 0, 0), ("linear", 5, 4, 8, 1, 3, 0),
                                                               ("gated", 2, 4, 4, 1, 3, 0), ("linear", 4, 4, 1, 0, 1, 0), ("linear", 7, 4, 2, 1, 0, 0),
@@ -320,7 +320,18 @@ def linear_attentions(rng):
                                                               ("linear", 70, 4, 8, 1, 0, 0), ("gated_delta", 70, 2, 8, 0, 0, 0),
                                                               ("delta", 100, 4, 4, 1, 3, 0), ("gated", 131, 8, 4, 0, 5, 1),
                                                               ("gated", 128, 8, 4, 1, 0, 1), ("gated", 201, 4, 4, 0, 0, 1), ("gated_delta", 136, 8, 4, 1, 0, 1),
-                                                              ("gated_delta", 40, 4, 4, 0, 0, 1)):
+                                                              ("gated_delta", 40, 4, 4, 0, 0, 1), ("gated_delta", 40, 8, 2, 1, 0, 1),
+                                                              ("gated", 64, 4, 4, 1, 0, 1, np.float16, -5), ("gated", 64, 4, 2, 0, 0, 0, np.float16, -5),
+                                                              ("gated", 130, 8, 4, 0, 0, 1, np.float16, -2),
+                                                              ("gated_delta", 100, 4, 4, 1, 0, 1, np.float16, -5),
+                                                              ("gated", 192, 8, 4, 1, 0, 1, np.float32, -20), ("gated", 64, 4, 4, 1, 0, 0, np.float32, -20),
+                                                              ("gated_delta", 128, 8, 4, 1, 0, 1, np.float32, -20),
+                                                              ("gated_delta", 72, 4, 4, 1, 0, 0, np.float32, -np.inf),
+                                                              ("gated", 72, 4, 4, 1, 0, 1, np.float32, -np.inf), ("gated", 4500, 4, 4, 1, 0, 1),
+                                                              ("gated", 2304, 8, 4, 0, 0, 0), ("gated", 70, 4, 4, 1, 0, 1, np.float32, 0.05),
+                                                              ("delta", 100, 4, 4, 1, 64, 0)):
+        kind, gate = of or (np.float32, None)  # what each gate is, and where it is not finite every eighth step's
+
         def made(q, k, v, state=None, decay=None, beta=None, length=length, heads=heads, groups=groups, window=window, rule=rule):
             state = np.zeros((b, groups, size, width)) if state is None else state[-1] if window else state
             states, outs = [], []
@@ -335,15 +346,17 @@ def linear_attentions(rng):
                 q_all, s_all = (np.repeat(x, max(heads, groups) // x.shape[1], 1) for x in (q_t, state))
                 outs.append(np.einsum("bhk,bhkv->bhv", q_all, s_all) / np.sqrt(size))
             kept = np.stack(([np.zeros_like(state)] * window + states)[-window:]) if window else state
-            return [np.stack(outs, 1).reshape(b, length, -1).astype(np.float32), kept.astype(np.float32)]
+            return [np.stack(outs, 1).reshape(b, length, -1).astype(q.dtype), kept.astype(q.dtype)]
 
         state = [b, groups, size, width]
-        yield (f"LinearAttention, {rule}, {length} steps, {heads} heads, {groups} groups, past {past}, window {window}, per key {per_key}",
-               "com.microsoft:LinearAttention",
-               [normal(rng, b, length, heads * size), normal(rng, b, length, groups * size, scale=0.5), normal(rng, b, length, groups * width),
-                normal(rng, *([window] if window else []), *state) if past else None,
-                -abs(normal(rng, b, length, groups * (size if per_key else 1))) if "gated" in rule else None,
-                abs(normal(rng, b, length, groups if heads > 4 else 1, scale=0.3)) if "delta" in rule else None],
+        gates = -abs(normal(rng, b, length, groups * (size if per_key else 1))) if "gated" in rule else None
+        if gate is not None:
+            gates[:, :: 1 if np.isfinite(gate) else 8] = gate
+        inputs = [normal(rng, b, length, heads * size), normal(rng, b, length, groups * size, scale=0.5), normal(rng, b, length, groups * width),
+                  normal(rng, *([window] if window else []), *state) if past else None, gates,
+                  abs(normal(rng, b, length, groups if heads > 4 else 1, scale=0.3)) if "delta" in rule else None]
+        yield (f"LinearAttention, {rule}, {length} steps, {heads} heads, {groups} groups, past {past}, window {window}, per key {per_key}, "
+               f"{kind.__name__}, gates {gate}", "com.microsoft:LinearAttention", [x if x is None else x.astype(kind) for x in inputs],
                {"q_num_heads": heads, "kv_num_heads": groups, "update_rule": rule, "state_window": window}, made)
 
 
