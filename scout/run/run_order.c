@@ -227,7 +227,7 @@ static run_item *narrow(run *r, int device) {
 /* Seconds that this takes at most, of those that are to come. */
 double run_order_spare(run *r, double now) {
     bool any = false;
-    if (!run_on_host(r) || r->options->target_ci > 0 || r->late) return 0;
+    if (!run_on_host(r) || r->options->target_ci > 0 || r->search.compare || r->late) return 0;
     if (r->narrow_end > 0) return fmax(r->narrow_end - now, 0);
     for (int k = 0; k < r->list.count && !any; k++)
         any = r->items[k].source == RUN_PENDING || may_narrow(r, &r->items[k], true);
@@ -314,7 +314,7 @@ static run_item *next_pass(run *r, int device) {
     } while (look_at_plan(r));
     run_item *const awaited = run_search_next(r, device, true, end_s - now);
     if (awaited) return awaited;
-    const bool enough = r->late || r->options->target_ci > 0;
+    const bool enough = r->late || r->options->target_ci > 0 || r->search.compare;
     return enough || (!run_on_host(r) && r->list.count > FEW) ? NULL : narrow(r, device);
 }
 
