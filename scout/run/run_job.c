@@ -3,6 +3,7 @@
 
 #include "common/mix.h"
 #include "scout/measure/figures.h"
+#include "scout/timing/estimate.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,9 +75,11 @@ static void announce_again(run *r, json_t *list, json_builder *b) {
     }
 }
 
-/* Processes of a host differ by a percent, by where their code and their stacks lie: so a pass has one of its own. */
+/* Processes of a host differ by a percent, by where their code and their stacks lie: so passes behind a look have one
+ * of their own. With one for each pass, what runs beside them costs more than that tells. */
 static bool is_anew(const run *r, run_device *d, run_item *i) {
-    const bool anew = run_on_host(r) && d->jobs > 0 && i->worker == d->worker;
+    const bool due = i->worker == d->worker && estimate_look((size_t)figures_passes(i->measurement));
+    const bool anew = run_on_host(r) && d->jobs > 0 && due;
     d->worker += anew || d->worker == 0;
     i->worker = d->worker;
     return anew;
