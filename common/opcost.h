@@ -14,6 +14,6 @@ void opcost_gemm(oprec *r);               /* of shape and batch */
 void opcost_attention(oprec *r);
 void opcost_attention_pairs(oprec *r, int64_t pairs); /* where a mask leaves so many pairs of a head */
 void opcost_recurrent(oprec *r);                      /* of shape and directions */
-/* How much it computes depends on its data: no work bounds it but that of its bytes. */
+/* How much it computes depends on its data: its record does not tell what bounds it. */
 bool opcost_by_data(const oprec *r);
 int opcost_gates(const oprec *r); /* of a recurrent layer */

@@ -166,8 +166,11 @@ static void read_ceiling(const report_input *in, report_figures *out) {
     out->bytes_read = isnan(read) ? (double)r->bytes_read : read;
     out->bytes_written = isnan(written) ? (double)r->bytes_written : written;
     out->precision = operation_precision(in->operation);
-    if (opcost_by_data(r)) out->bound = "data"; /* a ceiling of its bytes alone would say nothing */
-    if (!c || !out->precision || !m || opcost_by_data(r)) return;
+    if (opcost_by_data(r)) {
+        out->bound = "data"; /* a ceiling of its bytes alone would say nothing */
+        return;
+    }
+    if (!c || !out->precision || !m) return;
     out->peak = ceilings_find_peak(c, out->precision);
     ceilings_time t = ceilings_time_of(c, out->precision, out->flops, out->bytes_read, out->bytes_written,
                                        at_least_0(json_get_positive(m, "resident_bytes")),

@@ -314,8 +314,8 @@ static run_item *next_pass(run *r, int device) {
     } while (look_at_plan(r));
     run_item *const awaited = run_search_next(r, device, true, end_s - now);
     if (awaited) return awaited;
-    const bool enough = r->late || r->options->target_ci > 0 || r->search.compare;
-    return enough || (!run_on_host(r) && r->list.count > FEW) ? NULL : narrow(r, device);
+    const bool enough = r->late || r->options->target_ci > 0;
+    return enough || (run_on_host(r) ? r->search.compare : r->list.count > FEW) ? NULL : narrow(r, device);
 }
 
 /* ---- while jobs are prepared ---- */

@@ -309,9 +309,9 @@ static void attend(supervisor *s, const run *r, supervisor_slot *at, process *p)
 /* ---- the loop ---- */
 
 static void end_workers(supervisor_slot *at) {
-    process *both[2] = {&at->main, &at->guest};
-    process_end(both, 2);
-    at->guest_of[0] = 0;
+    process *own = &at->main;
+    end_guest(at);
+    process_end(&own, 1);
 }
 
 /* false: there is nothing left for it. */

@@ -307,11 +307,10 @@ bool cpu_built_launch(cpu_built *b, const char *candidate) {
     scout_plan_needs needs = {.size = sizeof needs};
     scout_why why = {"", ""};
     const scout_candidate *c = NULL;
-    static const int64_t first[SCOUT_MAX_PARAMETERS];
     for (uint32_t k = 0; k < api->candidate_count; k++)
         if (strcmp(api->candidates[k]->name, candidate) == 0) c = api->candidates[k];
     if (!c || c->supports(&b->op, device, &why) != SCOUT_OK ||
-        scout_prepare(c, &b->op, device, first, &plan, &needs, &why) != SCOUT_OK || needs.packs)
+        scout_prepare(c, &b->op, device, NULL, &plan, &needs, &why) != SCOUT_OK || needs.packs)
         return false;
     void *workspace = guarded(needs.workspace_bytes);
     const scout_args args = {sizeof args, b->data, workspace, NULL};

@@ -241,10 +241,9 @@ bool cpu_windows_compute(windows_run *r) {
         scout_plan *plan = NULL;
         scout_plan_needs needs = {.size = sizeof needs};
         scout_why why;
-        static const int64_t first[SCOUT_MAX_PARAMETERS];
         if (c->kind != r->op.kind || !(c->flags & SCOUT_OWN)) continue; /* needs no packing */
         if (c->supports(&r->op, cpu_products_device, &why) != SCOUT_OK) continue;
-        if (scout_prepare(c, &r->op, cpu_products_device, first, &plan, &needs, &why) != SCOUT_OK) return false;
+        if (scout_prepare(c, &r->op, cpu_products_device, NULL, &plan, &needs, &why) != SCOUT_OK) return false;
         void *workspace = cpu_products_guarded(needs.workspace_bytes);
         const scout_args args = {sizeof args, r->data, workspace, NULL};
         const bool good = c->launch(plan, &args, &why) == SCOUT_OK;
